@@ -1,0 +1,2 @@
+//! parbake
+fn main() {}

@@ -1,0 +1,90 @@
+//! Decoding of encoded pictures.
+
+use std::sync::Arc;
+
+use super::decoder::{DecodeOptions, ImageDecoder};
+use crate::ops::args::{ArgKind, Args, ParamSpec};
+use crate::ops::kernel::{Kernel, RowContext, RowKernel, RowOut, RowRunner};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::types::{ColumnType, TensorView};
+
+/// `image.decode`.
+pub struct Decode;
+
+/// Parameters of [`Decode`].
+#[derive(Clone, Copy)]
+pub struct DecodeParams(DecodeOptions);
+
+/// What the usual limit of picture viewers is: 2^28 * 2/3 pixels, a quarter of a GiB in RGB and a bit.
+const DEFAULT_MAX_PIXELS: i64 = 178_956_970;
+
+impl Op for Decode {
+    const INFO: OpInfo = OpInfo {
+        name: "image.decode",
+        version: 1,
+        summary: "An encoded picture (JPEG, PNG, WebP, GIF, BMP, TIFF) as RGB u8.",
+        details: "The format is told by the content, never by the name. Grey is repeated to three channels, palettes \
+                  are looked up, alpha is dropped (not composited), 16-bit values keep their high byte, CMYK becomes \
+                  `(255-C)(255-K)/255` and so on, an animation gives its first frame and a TIFF its first page. The \
+                  EXIF orientation is applied. Colour profiles are not: values are as stored. A truncated or damaged \
+                  picture is a bad sample, never a half-grey one.",
+        inputs: &[Port { name: "bytes", expects: "bytes: an encoded picture" }],
+        product: Some("image"),
+        params: &[
+            ParamSpec {
+                name: "orientation",
+                kind: ArgKind::Bool,
+                default: Some("true"),
+                required: false,
+                doc: "Whether the picture is turned upright as its EXIF orientation says.",
+            },
+            ParamSpec {
+                name: "max_pixels",
+                kind: ArgKind::Int(1, i64::MAX),
+                default: Some("178956970"),
+                required: false,
+                doc: "A picture that claims more pixels than this is refused before memory is taken for it.",
+            },
+        ],
+        rows: RowsClass::Map,
+        random: false,
+        example: "[[step]]\nop = \"image.decode\"\nin = \"bytes\"\n",
+    };
+
+    type Params = DecodeParams;
+
+    fn params(args: &Args) -> Result<DecodeParams, BindError> {
+        let max_pixels = args.int("max_pixels").unwrap_or(DEFAULT_MAX_PIXELS);
+        Ok(DecodeParams(DecodeOptions {
+            apply_orientation: args.bool("orientation"),
+            max_pixels: u64::try_from(max_pixels).unwrap_or(1),
+        }))
+    }
+
+    fn bind(params: DecodeParams, inputs: &[ColumnType]) -> Result<Bound, BindError> {
+        match inputs {
+            [ColumnType::Bytes] => Ok(Bound { output: ColumnType::image(), kernel: Kernel::Rows(Arc::new(params)) }),
+            _ => {
+                let found = inputs.first().map_or("nothing".to_owned(), ToString::to_string);
+                Err(BindError::input(format!("`image.decode` reads bytes, but got {found}"))
+                    .help("the source's `bytes` column holds the content of each file: use `in = \"bytes\"`"))
+            }
+        }
+    }
+}
+
+impl RowKernel for DecodeParams {
+    fn runner(&self) -> Box<dyn RowRunner> {
+        Box::new(Runner { decoder: ImageDecoder::new(self.0) })
+    }
+}
+
+struct Runner {
+    decoder: ImageDecoder,
+}
+
+impl RowRunner for Runner {
+    fn run(&mut self, _row: &mut RowContext, input: TensorView<'_>, out: &mut RowOut<'_>) -> Result<(), String> {
+        self.decoder.decode_rgb(input.data, out)
+    }
+}

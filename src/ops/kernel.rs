@@ -1,0 +1,170 @@
+//! The code of ops: four kinds of kernel, told apart by what the compiler may do with them.
+//!
+//! A [`RowKernel`] makes one tensor from one tensor, row by row, into memory that the caller owns: chains of them run
+//! without materialising what lies between. A [`Selection`] only chooses a window of the picture, an [`Elementwise`]
+//! only maps each element by its value and channel; the two commute exactly, so the interpreter moves selections
+//! first and runs a whole sequence of them as one pass over memory. A [`ColumnKernel`] works on whole columns.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+
+use crate::types::{AlignedBuf, DType, RandomStream, RowKey, TensorView};
+
+/// The code of a bound op.
+#[derive(Clone)]
+pub enum Kernel {
+    /// Tensor in, tensor out, row by row.
+    Rows(Arc<dyn RowKernel>),
+    /// A window of an image `[height, width, channels]`.
+    Select(Arc<dyn Selection>),
+    /// Each element by its value and channel.
+    Elementwise(Arc<dyn Elementwise>),
+    /// Whole columns.
+    Columns(Arc<dyn ColumnKernel>),
+}
+
+/// What a kernel knows of the row at hand besides its data.
+pub struct RowContext {
+    /// The row.
+    pub key: RowKey,
+    /// The random numbers of this step for this row and epoch; none for a step that isn't random.
+    pub random: Option<RandomStream>,
+}
+
+/// Where a kernel puts its product: a slot of a batch, or scratch memory kept from row to row.
+pub struct RowOut<'a> {
+    target: Target<'a>,
+    /// The extents of what was written.
+    pub shape: Vec<usize>,
+}
+
+enum Target<'a> {
+    Slot(&'a mut [u8]),
+    Scratch(&'a mut AlignedBuf),
+}
+
+impl<'a> RowOut<'a> {
+    /// A slot of exactly the product's size.
+    #[must_use]
+    pub fn slot(slot: &'a mut [u8], shape: Vec<usize>) -> Self {
+        Self { target: Target::Slot(slot), shape }
+    }
+
+    /// Memory that grows as needed.
+    #[must_use]
+    pub fn scratch(scratch: &'a mut AlignedBuf, shape: Vec<usize>) -> Self {
+        Self { target: Target::Scratch(scratch), shape }
+    }
+
+    /// Sets the extents and gives the memory for that many elements of the dtype. What is in it is unspecified.
+    ///
+    /// # Errors
+    /// When the product doesn't fit the slot: the op's type rule promised another shape.
+    pub fn allocate(&mut self, dtype: DType, shape: &[usize]) -> Result<&mut [u8], String> {
+        let bytes = shape.iter().product::<usize>() * dtype.size();
+        self.shape.clear();
+        self.shape.extend_from_slice(shape);
+        match &mut self.target {
+            Target::Slot(slot) if slot.len() != bytes => {
+                Err(format!("a product of {bytes} bytes where {} were declared", slot.len()))
+            }
+            Target::Slot(slot) => Ok(slot),
+            Target::Scratch(scratch) => Ok(scratch.resize(bytes)),
+        }
+    }
+}
+
+/// Makes one tensor from one tensor.
+pub trait RowKernel: Send + Sync {
+    /// A runner with the scratch memory of one thread.
+    fn runner(&self) -> Box<dyn RowRunner>;
+}
+
+/// A [`RowKernel`] on one thread.
+pub trait RowRunner: Send {
+    /// Processes one row. A column of encoded bytes is seen as u8 `[length]`.
+    ///
+    /// # Errors
+    /// The reason, in words, why this row can't be processed.
+    fn run(&mut self, row: &mut RowContext, input: TensorView<'_>, out: &mut RowOut<'_>) -> Result<(), String>;
+}
+
+/// A window of an image, mirrored or flipped or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// First row.
+    pub top: usize,
+    /// First column (of the unmirrored picture).
+    pub left: usize,
+    /// Rows.
+    pub height: usize,
+    /// Columns.
+    pub width: usize,
+    /// Whether columns are read from right to left.
+    pub mirrored: bool,
+    /// Whether rows are read from the bottom up.
+    pub flipped: bool,
+}
+
+impl Window {
+    /// The whole of a picture.
+    #[must_use]
+    pub const fn whole(height: usize, width: usize) -> Self {
+        Self { top: 0, left: 0, height, width, mirrored: false, flipped: false }
+    }
+
+    /// The window `inner` of what this window shows, as a window of the whole.
+    #[must_use]
+    pub const fn then(self, inner: Self) -> Self {
+        let top = if self.flipped { self.height - inner.top - inner.height } else { inner.top };
+        let left = if self.mirrored { self.width - inner.left - inner.width } else { inner.left };
+        Self {
+            top: self.top + top,
+            left: self.left + left,
+            height: inner.height,
+            width: inner.width,
+            mirrored: self.mirrored != inner.mirrored,
+            flipped: self.flipped != inner.flipped,
+        }
+    }
+}
+
+/// Chooses a window of an image.
+pub trait Selection: Send + Sync {
+    /// The window for a picture of that size.
+    ///
+    /// # Errors
+    /// The reason when the picture doesn't allow it, e.g. it is smaller than the crop.
+    fn window(&self, row: &mut RowContext, height: usize, width: usize) -> Result<Window, String>;
+}
+
+/// Maps each element by its value and channel.
+pub trait Elementwise: Send + Sync {
+    /// The dtype that it makes.
+    fn dtype(&self) -> DType;
+    /// Maps whole pixels: `from` holds elements of dtype `dtype`, `channels` a pixel, starting with channel 0; `to`
+    /// has room for as many elements of [`Elementwise::dtype`]. Both are aligned for their dtype.
+    ///
+    /// # Errors
+    /// The reason when a value has no image in the new dtype.
+    fn map(&self, dtype: DType, channels: usize, from: &[u8], to: &mut [u8]) -> Result<(), String>;
+}
+
+/// A row that failed in a column kernel.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowFailure {
+    /// Its index in the batch.
+    pub row: usize,
+    /// Why, in words.
+    pub reason: String,
+}
+
+/// Works on whole columns.
+pub trait ColumnKernel: Send + Sync {
+    /// Makes the output column. Rows that fail are listed and have any value in the column.
+    ///
+    /// # Errors
+    /// When the columns aren't of the types that the op was bound to.
+    fn run(&self, inputs: &[ArrayRef]) -> Result<(ArrayRef, Vec<RowFailure>), String>;
+}

@@ -1,0 +1,1 @@
+//! Syntax tree to graph, with all diagnostics at once.

@@ -1,0 +1,18 @@
+//! From the text of a pipeline to programs: parse, check, graph, cuts, programs and the interpreter that runs them.
+
+pub mod ast;
+mod check;
+pub mod cut;
+mod fingerprint;
+pub mod graph;
+
+mod parse;
+pub mod program;
+
+pub mod settings;
+
+pub use cut::{Cut, cuts};
+pub use graph::{ColumnId, Graph, GraphColumn, Producer, Source, Step, StepId};
+
+pub use program::{Call, Program};
+pub use settings::{Objective, OnError, PlanSettings};
