@@ -8,6 +8,7 @@
 //! A module uses only its own folder and strictly lower layers.
 
 pub mod diag;
+pub mod exec;
 pub mod format;
 pub mod ops;
 pub mod pipeline;

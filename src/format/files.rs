@@ -67,7 +67,17 @@ impl FileSource {
     ///
     /// # Errors
     /// When it can't be read, or isn't as long as listed (it changed meanwhile).
-    pub fn read(&self, fragment: &Fragment) -> Result<bytes::Bytes> {
+    #[expect(clippy::unused_async)]
+    pub async fn read(&self, fragment: &Fragment) -> Result<bytes::Bytes> {
+        let path = self.root.join(&fragment.path);
+        std::fs::read(&path).map(Into::into).map_err(|error| crate::diag::Error::io("reading", path, error))
+    }
+
+    /// The same, blocking the thread.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn read_blocking(&self, fragment: &Fragment) -> Result<bytes::Bytes> {
         let path = self.root.join(&fragment.path);
         std::fs::read(&path).map(Into::into).map_err(|error| crate::diag::Error::io("reading", path, error))
     }

@@ -35,6 +35,7 @@ pub struct RowContext {
 /// Where a kernel puts its product: a slot of a batch, or scratch memory kept from row to row.
 pub struct RowOut<'a> {
     target: Target<'a>,
+    dtype: Option<DType>,
     /// The extents of what was written.
     pub shape: Vec<usize>,
 }
@@ -48,13 +49,19 @@ impl<'a> RowOut<'a> {
     /// A slot of exactly the product's size.
     #[must_use]
     pub fn slot(slot: &'a mut [u8], shape: Vec<usize>) -> Self {
-        Self { target: Target::Slot(slot), shape }
+        Self { target: Target::Slot(slot), dtype: None, shape }
     }
 
     /// Memory that grows as needed.
     #[must_use]
     pub fn scratch(scratch: &'a mut AlignedBuf, shape: Vec<usize>) -> Self {
-        Self { target: Target::Scratch(scratch), shape }
+        Self { target: Target::Scratch(scratch), dtype: None, shape }
+    }
+
+    /// The dtype of what was written; none before anything was.
+    #[must_use]
+    pub const fn dtype(&self) -> Option<DType> {
+        self.dtype
     }
 
     /// Sets the extents and gives the memory for that many elements of the dtype. What is in it is unspecified.
@@ -63,6 +70,7 @@ impl<'a> RowOut<'a> {
     /// When the product doesn't fit the slot: the op's type rule promised another shape.
     pub fn allocate(&mut self, dtype: DType, shape: &[usize]) -> Result<&mut [u8], String> {
         let bytes = shape.iter().product::<usize>() * dtype.size();
+        self.dtype = Some(dtype);
         self.shape.clear();
         self.shape.extend_from_slice(shape);
         match &mut self.target {
@@ -143,6 +151,12 @@ pub trait Selection: Send + Sync {
 pub trait Elementwise: Send + Sync {
     /// The dtype that it makes.
     fn dtype(&self) -> DType;
+    /// Whether every value of that dtype can be mapped. Only then may a selection be moved before the map: a value
+    /// that is cut away must not decide whether the row is good.
+    fn is_total(&self, dtype: DType) -> bool {
+        let _ = dtype;
+        true
+    }
     /// Maps whole pixels: `from` holds elements of dtype `dtype`, `channels` a pixel, starting with channel 0; `to`
     /// has room for as many elements of [`Elementwise::dtype`]. Both are aligned for their dtype.
     ///

@@ -148,6 +148,17 @@ impl Elementwise for Caster {
         self.0
     }
 
+    fn is_total(&self, dtype: DType) -> bool {
+        matches!(self.0, DType::F32 | DType::F64)
+            || dtype == self.0
+            || matches!(
+                (dtype, self.0),
+                (DType::U8, DType::U16 | DType::I32 | DType::I64)
+                    | (DType::U16, DType::I32 | DType::I64)
+                    | (DType::I32, DType::I64)
+            )
+    }
+
     fn map(&self, dtype: DType, _channels: usize, from: &[u8], to: &mut [u8]) -> Result<(), String> {
         match dtype {
             DType::U8 => convert_from::<u8>(from, to, self.0),

@@ -6,13 +6,16 @@ pub mod cut;
 mod fingerprint;
 pub mod graph;
 
+mod machine;
 mod parse;
 pub mod program;
+mod segment;
 
 pub mod settings;
 
 pub use cut::{Cut, cuts};
 pub use graph::{ColumnId, Graph, GraphColumn, Producer, Source, Step, StepId};
 
+pub use machine::{Machine, Outcome, StepFailure};
 pub use program::{Call, Program};
 pub use settings::{Objective, OnError, PlanSettings};

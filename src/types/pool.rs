@@ -57,6 +57,11 @@ impl PooledBuf {
         self.buf.as_mut_slice()
     }
 
+    /// The buffer itself, for a producer that finds out the length only while it works.
+    pub fn aligned_mut(&mut self) -> &mut AlignedBuf {
+        &mut self.buf
+    }
+
     /// Gives the bytes away; the buffer returns to the pool when the last reference goes.
     #[must_use]
     pub fn into_bytes(self) -> Bytes {

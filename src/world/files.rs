@@ -78,3 +78,22 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<()> {
 pub fn make_folder(path: &Path) -> Result<()> {
     fs::create_dir_all(path).map_err(|error| Error::io("making the folder", path, error))
 }
+
+/// Creates a file, or empties it if it is there.
+///
+/// # Errors
+/// When the system refuses.
+pub fn create(path: &Path) -> Result<File> {
+    File::create(path).map_err(|error| Error::io("writing", path, error))
+}
+
+/// Removes a file; that it isn't there is no error.
+///
+/// # Errors
+/// When the system refuses.
+pub fn remove_if_there(path: &Path) -> Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("removing", path, error)),
+        _ => Ok(()),
+    }
+}

@@ -1,5 +1,6 @@
 //! The door to the machine: clocks, cores, memory, files. Nothing above asks the system for them by itself.
 
+pub mod fence;
 pub mod files;
 pub mod machine;
 

@@ -1,0 +1,1 @@
+//! Ops as DataFusion scalar functions.

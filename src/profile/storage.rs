@@ -1,0 +1,99 @@
+//! What the storage of the data set can do.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use rustix::fs::{Advice, fadvise};
+
+use super::facts::{Measured, StorageFacts};
+use crate::diag::{Error, Result};
+use crate::world::files;
+use crate::world::machine::now;
+
+/// A file that is digested while it is written, as a shard is.
+pub struct HashingFile {
+    file: File,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl HashingFile {
+    /// Creates or empties the file.
+    pub fn create(path: &Path) -> Result<Self> {
+        let file = files::create(path)?;
+        Ok(Self { file, hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// Finishes the digest; gives the bytes that were written.
+    pub fn finish(self) -> u64 {
+        std::hint::black_box(self.hasher.finalize());
+        self.bytes
+    }
+}
+
+impl Write for HashingFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// Bytes of the trial file: a few shards' worth.
+const TRIAL: usize = 64 << 20;
+const PIECE: usize = 1 << 20;
+
+/// Writes a trial file with a sync, drops it from the page cache, and reads it back from the device.
+///
+/// # Errors
+/// When the folder can't be written.
+pub fn measure(folder: &Path) -> Result<StorageFacts> {
+    let path = folder.join(format!(".profile-{}-storage", std::process::id()));
+    let facts = trial(&path).map_err(|error| Error::io("measuring storage with", &path, error));
+    files::remove_if_there(&path)?;
+    facts
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a number of bytes")]
+fn trial(path: &Path) -> io::Result<StorageFacts> {
+    // Bytes that no file system can compress away.
+    let mut piece = vec![0_u8; PIECE];
+    blake3::Hasher::new().finalize_xof().fill(&mut piece);
+    let mut rates = Vec::new();
+    let mut file = File::options().create(true).truncate(true).read(true).write(true).open(path)?;
+    for _ in 0..2 {
+        let begun = now();
+        for _ in 0..TRIAL / 2 / PIECE {
+            file.write_all(&piece)?;
+        }
+        file.sync_data()?;
+        rates.push((TRIAL / 2) as f64 / begun.elapsed().as_secs_f64().max(1e-9));
+    }
+    let begun = now();
+    file.write_all(&[0])?;
+    file.sync_data()?;
+    let sync_seconds = begun.elapsed().as_secs_f64();
+    drop(file);
+    let file = File::open(path)?;
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    let mut file = file;
+    let mut reads = Vec::new();
+    for _ in 0..2 {
+        let begun = now();
+        for _ in 0..TRIAL / 2 / PIECE {
+            file.read_exact(&mut piece)?;
+        }
+        reads.push((TRIAL / 2) as f64 / begun.elapsed().as_secs_f64().max(1e-9));
+    }
+    Ok(StorageFacts {
+        write_bytes_per_second: Measured::of(&rates),
+        sync_seconds,
+        read_bytes_per_second: Measured::of(&reads),
+    })
+}
