@@ -10,7 +10,10 @@
 pub mod diag;
 pub mod exec;
 pub mod format;
+pub mod materialize;
+pub mod online;
 pub mod ops;
 pub mod pipeline;
+pub mod store;
 pub mod types;
 pub mod world;

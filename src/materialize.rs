@@ -62,13 +62,11 @@ impl Pending {
         let listing = &graph.source.listing;
         let offline = request.cut.offline_program(graph);
         let remainder = request.cut.remainder(graph);
-        let columns: Vec<NamedColumn> = if request.cut.by_reference {
-            Vec::new()
-        } else {
-            offline.output_columns().cloned().collect()
-        };
+        let columns: Vec<NamedColumn> =
+            if request.cut.by_reference { Vec::new() } else { offline.output_columns().cloned().collect() };
         let definition = store::definition(&offline, request.codec, request.cut.by_reference);
-        let files_per_shard = store::files_per_shard(listing, previous.as_ref().map(|manifest| manifest.files_per_shard));
+        let files_per_shard =
+            store::files_per_shard(listing, previous.as_ref().map(|manifest| manifest.files_per_shard));
         let source = FileSource::new(&listing.root)?;
         let mut digest = |fragment: &Fragment| Ok(Fingerprint::of_bytes(&source.read_blocking(fragment)?));
         let wanted = Wanted {
@@ -203,7 +201,8 @@ impl Pending {
                 }
             }
         }
-        manifest.previous = self.previous.map(|previous| previous.shards.iter().map(|shard| shard.id).collect()).unwrap_or_default();
+        manifest.previous =
+            self.previous.map(|previous| previous.shards.iter().map(|shard| shard.id).collect()).unwrap_or_default();
         manifest.built = BuildFigures {
             seconds: started.elapsed().as_secs_f64(),
             cpu_seconds: process_cpu_seconds() - cpu,

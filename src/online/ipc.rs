@@ -3,16 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::array::ArrayData;
 use arrow::array::{
     Array, ArrayRef, AsArray, BinaryViewArray, FixedSizeListArray, ListArray, RecordBatch, StructArray, make_array,
 };
 use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
-use arrow::array::ArrayData;
 
+use crate::types::batch::arrow_buffer;
 use crate::types::column::{shape_item, shape_list};
 use crate::types::{AlignedBuf, Batch, ColumnType, DType, NamedColumn, TensorType};
-use crate::types::batch::arrow_buffer;
 
 /// The schema of a stream as other programs see it.
 ///
@@ -38,8 +38,11 @@ fn output_field(column: &NamedColumn) -> Field {
                 .with_metadata(extension("arrow.fixed_shape_tensor", format!("{{\"shape\":{shape:?}}}")))
         }
         None => {
-            let fixed: Vec<String> =
-                tensor.shape.iter().map(|dim| dim.fixed().map_or("null".to_owned(), |extent| extent.to_string())).collect();
+            let fixed: Vec<String> = tensor
+                .shape
+                .iter()
+                .map(|dim| dim.fixed().map_or("null".to_owned(), |extent| extent.to_string()))
+                .collect();
             Field::new(&column.name, DataType::Struct(variable_fields(tensor)), false).with_metadata(extension(
                 "arrow.variable_shape_tensor",
                 format!("{{\"uniform_shape\":[{}]}}", fixed.join(",")),
@@ -81,7 +84,8 @@ pub fn to_output(batch: &Batch, columns: &[NamedColumn], schema: &SchemaRef) -> 
 fn tensor_output(array: &ArrayRef, tensor: &TensorType) -> Result<ArrayRef, String> {
     if let Some(shape) = tensor.fixed_shape() {
         let bytes = array.as_binary_view_opt().ok_or("a tensor column isn't binary")?;
-        let elements = i32::try_from(shape.iter().product::<usize>()).map_err(|_| "a tensor of more than 2^31 elements")?;
+        let elements =
+            i32::try_from(shape.iter().product::<usize>()).map_err(|_| "a tensor of more than 2^31 elements")?;
         let values = elements_of(bytes, tensor.dtype)?;
         let list = FixedSizeListArray::try_new_with_length(item(tensor.dtype), elements, values, None, array.len());
         return Ok(Arc::new(list.map_err(|error| error.to_string())?));
@@ -128,7 +132,8 @@ fn contiguous(bytes: &BinaryViewArray) -> Option<Buffer> {
         }
         at += length;
     }
-    (start.is_multiple_of(8) && buffer.as_ptr().addr().is_multiple_of(8)).then(|| buffer.slice_with_length(start, at - start))
+    (start.is_multiple_of(8) && buffer.as_ptr().addr().is_multiple_of(8))
+        .then(|| buffer.slice_with_length(start, at - start))
 }
 
 fn copied(bytes: &BinaryViewArray) -> Buffer {

@@ -202,7 +202,11 @@ impl Rows {
             })
             .collect::<Result<Vec<_>>>()?;
         match parts.as_slice() {
-            [] => Ok(self.columns.iter().map(|column| arrow::array::new_empty_array(&column.column_type.arrow())).collect()),
+            [] => Ok(self
+                .columns
+                .iter()
+                .map(|column| arrow::array::new_empty_array(&column.column_type.arrow()))
+                .collect()),
             [only] => Ok(only.clone()),
             parts => (0..self.columns.len())
                 .map(|column| {

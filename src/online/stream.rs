@@ -252,11 +252,8 @@ fn join(chunks: Vec<StreamBatch>, columns: usize) -> Result<StreamBatch> {
             arrow::compute::concat(&parts).map_err(|error| Error::internal("a stream", error))
         })
         .collect::<Result<_>>()?;
-    let mut all = StreamBatch {
-        batch: Batch { keys: Vec::new(), columns: joined },
-        digests: Vec::new(),
-        skipped: Vec::new(),
-    };
+    let mut all =
+        StreamBatch { batch: Batch { keys: Vec::new(), columns: joined }, digests: Vec::new(), skipped: Vec::new() };
     for chunk in chunks {
         all.batch.keys.extend(chunk.batch.keys);
         all.digests.extend(chunk.digests);

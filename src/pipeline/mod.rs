@@ -13,9 +13,11 @@ mod segment;
 
 pub mod settings;
 
+pub use check::{Checked, SETTINGS, check, load, read_setting};
 pub use cut::{Cut, cuts};
 pub use graph::{ColumnId, Graph, GraphColumn, Producer, Source, Step, StepId};
 
 pub use machine::{Machine, Outcome, StepFailure};
+pub use parse::{parse, parse_value};
 pub use program::{Call, Program};
 pub use settings::{Objective, OnError, PlanSettings};

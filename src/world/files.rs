@@ -3,7 +3,8 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use crate::diag::{Error, Result};
 
@@ -96,4 +97,85 @@ pub fn remove_if_there(path: &Path) -> Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("removing", path, error)),
         _ => Ok(()),
     }
+}
+
+/// The content of a file; none when it isn't there.
+///
+/// # Errors
+/// When the system refuses.
+pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>> {
+    match fs::read(path) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("reading", path, error)),
+    }
+}
+
+/// The length of a file in bytes; none when it isn't there.
+///
+/// # Errors
+/// When the system refuses.
+pub fn length_if_there(path: &Path) -> Result<Option<u64>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata.len())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Error::io("looking at", path, error)),
+    }
+}
+
+/// The names of what is in a folder; none when it isn't there. A name that isn't Unicode can't be ours and is left out.
+///
+/// # Errors
+/// When the system refuses.
+pub fn names_in(folder: &Path) -> Result<Vec<String>> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Error::io("listing", folder, error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|error| Error::io("listing", folder, error))?;
+        names.extend(entry.file_name().into_string());
+    }
+    Ok(names)
+}
+
+/// The content of a file.
+///
+/// # Errors
+/// When it isn't there or the system refuses.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    fs::read(path).map_err(|error| Error::io("reading", path, error))
+}
+
+/// Whether there is anything of that name; a dangling link isn't anything.
+#[must_use]
+pub fn exists(path: &Path) -> bool {
+    path.exists()
+}
+
+/// Whether there is a folder of that name.
+#[must_use]
+pub fn is_folder(path: &Path) -> bool {
+    path.is_dir()
+}
+
+/// The same path from the root, without `.` and `..`; links stay as they are named.
+///
+/// # Errors
+/// When the current folder is gone.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    let path = std::path::absolute(path).map_err(|error| Error::io("finding", path, error))?;
+    // What a `..` after a link means is for the system to say; without links it is the folder above.
+    if path.components().any(|component| component == std::path::Component::ParentDir) {
+        return fs::canonicalize(&path).map_err(|error| Error::io("finding", path, error));
+    }
+    Ok(path)
+}
+
+/// When a file was last modified, in nanoseconds since 1970.
+#[must_use]
+pub fn modified_ns(metadata: &fs::Metadata) -> i64 {
+    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }

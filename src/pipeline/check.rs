@@ -1,1 +1,0 @@
-//! Syntax tree to graph, with all diagnostics at once.

@@ -1,0 +1,196 @@
+//! The folder of a data set: finished shards, publication, cleaning.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use tempfile::NamedTempFile;
+
+use super::manifest::{MANIFEST_VERSION, Manifest, Quarantined, ShardRecord};
+use crate::diag::{Error, Result};
+use crate::types::Fingerprint;
+use crate::world::files;
+
+/// The prefix of files that aren't finished.
+const TEMPORARY: &str = ".tmp-";
+
+/// A data set's folder, whether or not anything is in it.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    folder: PathBuf,
+}
+
+impl Dataset {
+    /// The data set in that folder.
+    #[must_use]
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The published manifest; none when nothing is published.
+    ///
+    /// # Errors
+    /// When it can't be read or isn't a manifest of this version.
+    pub fn manifest(&self) -> Result<Option<Manifest>> {
+        let path = self.folder.join("manifest.json");
+        let Some(text) = files::read_if_there(&path)? else { return Ok(None) };
+        let version: Version = parse(&path, &text)?;
+        if version.version != MANIFEST_VERSION {
+            let found = version.version;
+            return Err(Error::Dataset {
+                message: format!(
+                    "{} is of version {found}, and this parbake reads version {MANIFEST_VERSION}",
+                    path.display()
+                ),
+                help: Some("use the parbake that wrote it, or build into another folder with `--out`".to_owned()),
+            });
+        }
+        parse(&path, &text).map(Some)
+    }
+
+    /// The published manifest, for a reader.
+    ///
+    /// # Errors
+    /// When nothing is published, or as for [`Dataset::manifest`].
+    pub fn open(&self) -> Result<Manifest> {
+        self.manifest()?.ok_or_else(|| Error::Dataset {
+            message: format!("there is no data set in {}", self.folder.display()),
+            help: Some("build one with `parbake build PIPELINE --out FOLDER`".to_owned()),
+        })
+    }
+
+    /// The file of a shard.
+    #[must_use]
+    pub fn shard_path(&self, id: Fingerprint) -> PathBuf {
+        self.folder.join("shards").join(format!("{id}.parquet"))
+    }
+
+    fn record_path(&self, id: Fingerprint) -> PathBuf {
+        self.folder.join("shards").join(format!("{id}.json"))
+    }
+
+    /// The record of a shard that was finished, whether or not it was ever published: its record is there and its
+    /// file has the size that the record says.
+    #[must_use]
+    pub fn finished(&self, id: Fingerprint) -> Option<ShardRecord> {
+        let text = files::read_if_there(&self.record_path(id)).ok()??;
+        let record: ShardRecord = serde_json::from_slice(&text).ok()?;
+        let whole = files::length_if_there(&self.shard_path(id)).ok()? == Some(record.bytes);
+        (record.id == id && whole).then_some(record)
+    }
+
+    /// Begins the file of a shard.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn begin_shard(&self, id: Fingerprint) -> Result<PendingShard> {
+        let folder = self.folder.join("shards");
+        files::make_folder(&folder)?;
+        let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&folder);
+        let file = file.map_err(|error| Error::io("writing a shard in", &folder, error))?;
+        let (path, record) = (self.shard_path(id), self.record_path(id));
+        Ok(PendingShard { file, path, record, hasher: blake3::Hasher::new(), bytes: 0 })
+    }
+
+    /// Publishes a generation: readers see the one before until this returns, and this one from then on. Then removes
+    /// what neither of the two needs.
+    ///
+    /// # Errors
+    /// When the folder can't be written; then the generation before is still published.
+    pub fn publish(&self, manifest: &Manifest) -> Result<()> {
+        files::make_folder(&self.folder)?;
+        let quarantined: Vec<&Quarantined> = manifest.quarantined().collect();
+        files::write_atomic(&self.folder.join("quarantine.json"), &json(&quarantined)?)?;
+        files::write_atomic(&self.folder.join("manifest.json"), &json(manifest)?)?;
+        let kept: BTreeSet<String> = manifest
+            .shards
+            .iter()
+            .map(|shard| shard.id)
+            .chain(manifest.previous.iter().copied())
+            .map(|id| id.to_string())
+            .collect();
+        self.clean(&kept)
+    }
+
+    /// Removes unfinished files, and shards that aren't to be kept.
+    fn clean(&self, kept: &BTreeSet<String>) -> Result<()> {
+        let folder = self.folder.join("shards");
+        for name in files::names_in(&folder)? {
+            let stem = name.split('.').next().unwrap_or_default();
+            if name.starts_with(TEMPORARY) || !kept.contains(stem) {
+                files::remove_if_there(&folder.join(name))?;
+            }
+        }
+        for name in files::names_in(&self.folder)? {
+            if name.starts_with(TEMPORARY) || name.starts_with(".profile-") {
+                files::remove_if_there(&self.folder.join(name))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct Version {
+    version: u32,
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T> {
+    serde_json::from_slice(text).map_err(|error| Error::Dataset {
+        message: format!("{} is not a manifest: {error}", path.display()),
+        help: Some("if it was damaged, remove it and build again: finished shards are taken over".to_owned()),
+    })
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(value).map_err(|error| Error::internal("the manifest", error))
+}
+
+/// The file of a shard while it is written: digested on the way, gone if it isn't committed.
+#[derive(Debug)]
+pub struct PendingShard {
+    file: NamedTempFile,
+    path: PathBuf,
+    record: PathBuf,
+    hasher: blake3::Hasher,
+    bytes: u64,
+}
+
+impl Write for PendingShard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.hasher.update(&bytes[..written]);
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl PendingShard {
+    /// Makes the shard last: syncs its file, gives it its name, then writes its record. Gives the record with size and
+    /// checksum filled in.
+    ///
+    /// # Errors
+    /// When the file can't be synced or renamed; then there is no shard.
+    pub fn commit(self, record: ShardRecord) -> Result<ShardRecord> {
+        let mut digest = [0; 16];
+        digest.copy_from_slice(&self.hasher.finalize().as_bytes()[..16]);
+        let record = ShardRecord { bytes: self.bytes, checksum: Some(Fingerprint(digest)), ..record };
+        let failed = |error: io::Error| Error::io("writing the shard", &self.path, error);
+        self.file.as_file().sync_all().map_err(failed)?;
+        self.file.persist(&self.path).map_err(|error| Error::io("writing the shard", &self.path, error.error))?;
+        // The record is written last, and syncs the folder that both are in.
+        files::write_atomic(&self.record, &json(&record)?)?;
+        Ok(record)
+    }
+}
