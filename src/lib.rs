@@ -7,6 +7,8 @@
 //! shared nouns ([`types`], [`diag`], [`world`]); above, the texts ([`report`]) and the command line ([`cli`]).
 //! A module uses only its own folder and strictly lower layers.
 
+pub mod cli;
+pub mod cost;
 pub mod diag;
 pub mod exec;
 pub mod format;
@@ -14,6 +16,9 @@ pub mod materialize;
 pub mod online;
 pub mod ops;
 pub mod pipeline;
+pub mod plan;
+pub mod profile;
+pub mod report;
 pub mod store;
 pub mod types;
 pub mod world;

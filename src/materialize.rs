@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::diag::{Error, Result};
 use crate::exec::{self, Job, Progress, ShardFile, ShardOutcome, ShardStore, ShardTask};
 use crate::format::{FileSource, Fragment};
-use crate::pipeline::{Cut, Graph, OnError};
+use crate::pipeline::{Cut, Graph};
 use crate::store::{
     self, BuildFigures, BuildLock, Dataset, FragmentRecord, Freshness, Manifest, PendingShard, Quarantined,
     ShardRecord, State, Wanted,
@@ -27,8 +27,6 @@ pub struct Request<'a> {
     pub codec: Codec,
     /// What was predicted, kept in the manifest.
     pub plan: Value,
-    /// Threads.
-    pub jobs: usize,
 }
 
 /// What a build would do, or has found.
@@ -169,7 +167,6 @@ impl Pending {
                 dataset: dataset.clone(),
                 definition: manifest.definition,
                 tasks: self.tasks.iter().map(|(_, fragments)| fragments.clone()).collect(),
-                on_error: manifest.on_error,
                 records: Mutex::new(vec![None; self.tasks.len()]),
             });
             let job = Job {
@@ -222,7 +219,6 @@ struct Shards {
     dataset: Dataset,
     definition: Fingerprint,
     tasks: Vec<Vec<Fragment>>,
-    on_error: OnError,
     records: Mutex<Vec<Option<ShardRecord>>>,
 }
 

@@ -273,12 +273,7 @@ impl<'g> Bench<'g> {
     }
 
     /// Reads a group and runs every step over it, one at a time. Gives the good rows' keys and source columns.
-    fn run_steps(
-        &self,
-        group: &[Fragment],
-        steps: &mut [Machine],
-        seen: &mut Seen,
-    ) -> Result<(Vec<RowKey>, Columns)> {
+    fn run_steps(&self, group: &[Fragment], steps: &mut [Machine], seen: &mut Seen) -> Result<(Vec<RowKey>, Columns)> {
         let begun = now();
         let mut files = Vec::with_capacity(group.len());
         for fragment in group {
@@ -303,9 +298,9 @@ impl<'g> Bench<'g> {
         for (slot, column) in columns.iter_mut().zip(&self.graph.columns) {
             *slot = match column.name.as_str() {
                 "path" => Some(Arc::new(paths.iter().copied().map(Some).collect::<StringArray>())),
-                "bytes" => {
-                    Some(Arc::new(binary_view_of_rows(Clone::clone(&bytes)).map_err(|e| Error::internal("the profile", e))?))
-                }
+                "bytes" => Some(Arc::new(
+                    binary_view_of_rows(Clone::clone(&bytes)).map_err(|e| Error::internal("the profile", e))?,
+                )),
                 "size" => {
                     let sizes = files.iter().map(|(fragment, _)| i64::try_from(fragment.size).unwrap_or(i64::MAX));
                     Some(Arc::new(Int64Array::from_iter_values(sizes)))
@@ -316,9 +311,7 @@ impl<'g> Bench<'g> {
                 break;
             }
         }
-        for (machine, (step, (seconds, sizes))) in
-            steps.iter_mut().zip(self.graph.steps.iter().zip(&mut seen.steps))
-        {
+        for (machine, (step, (seconds, sizes))) in steps.iter_mut().zip(self.graph.steps.iter().zip(&mut seen.steps)) {
             let inputs: Vec<ArrayRef> = step.inputs.iter().filter_map(|input| columns[input.0].clone()).collect();
             let begun = now();
             let outcome = machine.run(&Batch { keys: keys.clone(), columns: inputs }, 0)?;
@@ -326,7 +319,8 @@ impl<'g> Bench<'g> {
             if !outcome.failures.is_empty() {
                 // Bad rows leave the group, so that the steps after see what they will see in a build.
                 note(&mut seen.failures, &outcome.failures, &paths);
-                let good: Vec<bool> = (0..keys.len()).map(|row| outcome.failures.iter().all(|f| f.row != row)).collect();
+                let good: Vec<bool> =
+                    (0..keys.len()).map(|row| outcome.failures.iter().all(|f| f.row != row)).collect();
                 let mask = arrow::array::BooleanArray::from(good.clone());
                 for column in columns.iter_mut().flatten() {
                     *column = arrow::compute::filter(column, &mask).map_err(|e| Error::internal("the profile", e))?;

@@ -37,8 +37,9 @@ mod tests {
     /// Sizes 1 to 1,000: the mean is 500.5, and one file out of each tenth keeps the sample's mean within 5 % of it.
     #[test]
     fn sizes_are_represented_as_they_are() {
-        let fragments: Vec<Fragment> =
-            (1..=1000).map(|size| Fragment { path: format!("{:04}", size * 7919 % 1000), size, modified_ns: 0 }).collect();
+        let fragments: Vec<Fragment> = (1..=1000)
+            .map(|size| Fragment { path: format!("{:04}", size * 7919 % 1000), size, modified_ns: 0 })
+            .collect();
         let sample = stratified(&fragments, 10, 3);
         assert_eq!(sample.len(), 10);
         let sizes: Vec<u64> = sample.iter().map(|fragment| fragment.size).collect();

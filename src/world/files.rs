@@ -179,3 +179,23 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
 pub fn modified_ns(metadata: &fs::Metadata) -> i64 {
     metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
 }
+
+/// Removes a folder with everything in it; that it isn't there is no error.
+///
+/// # Errors
+/// When the system refuses.
+pub fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("removing", path, error)),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that can still be written to the file system that the folder is on, or will be on.
+#[must_use]
+pub fn free_bytes(folder: &Path) -> Option<u64> {
+    let there = folder.ancestors().find(|path| path.exists() || path.as_os_str().is_empty())?;
+    let there = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+    let stat = rustix::fs::statvfs(there).ok()?;
+    stat.f_bavail.checked_mul(stat.f_frsize)
+}

@@ -62,3 +62,9 @@ fn line_kib(text: &str, key: &str) -> Option<u64> {
     let kib: u64 = line[key.len()..].trim().trim_end_matches("kB").trim().parse().ok()?;
     Some(kib * 1024)
 }
+
+/// An environment variable.
+#[must_use]
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

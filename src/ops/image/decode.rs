@@ -6,7 +6,7 @@ use super::decoder::{DecodeOptions, ImageDecoder};
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::kernel::{Kernel, RowContext, RowKernel, RowOut, RowRunner};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
-use crate::types::{ColumnType, TensorView};
+use crate::types::{ColumnType, DType, TensorView};
 
 /// `image.decode`.
 pub struct Decode;
@@ -75,16 +75,19 @@ impl Op for Decode {
 
 impl RowKernel for DecodeParams {
     fn runner(&self) -> Box<dyn RowRunner> {
-        Box::new(Runner { decoder: ImageDecoder::new(self.0) })
+        Box::new(Runner { decoder: ImageDecoder::new(self.0), rgb: Vec::new() })
     }
 }
 
 struct Runner {
     decoder: ImageDecoder,
+    rgb: Vec<u8>,
 }
 
 impl RowRunner for Runner {
     fn run(&mut self, _row: &mut RowContext, input: TensorView<'_>, out: &mut RowOut<'_>) -> Result<(), String> {
-        self.decoder.decode_rgb(input.data, out)
+        let (height, width) = self.decoder.decode_rgb(input.data, &mut self.rgb)?;
+        out.allocate(DType::U8, &[height, width, 3])?.copy_from_slice(&self.rgb);
+        Ok(())
     }
 }

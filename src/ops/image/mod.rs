@@ -7,6 +7,8 @@ mod flip;
 mod normalize;
 mod resize;
 mod resizer;
+#[cfg(test)]
+mod tests;
 
 pub use crop::{CenterCrop, RandomCrop};
 pub use decode::Decode;

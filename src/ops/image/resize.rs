@@ -30,8 +30,8 @@ impl Op for Resize {
         name: "image.resize",
         version: 1,
         summary: "A picture at another size, antialiased.",
-        details: "The filter's support grows with the reduction, so that nothing aliases; rows are resampled first, \
-                  then columns, each pass rounded to u8, as Pillow does. `bilinear` is within 1 of Pillow's `resize` \
+        details: "The filter's support grows with the reduction, so that nothing aliases; the two sides are changed \
+                  one after the other, each pass rounded to u8, in the order in which Pillow 13 does it. `bilinear` is within 1 of Pillow's `resize` \
                   for every value, the others are for at least 99.9 % of the values.",
         inputs: &[Port { name: "image", expects: "u8 [height, width, channels]" }],
         product: None,

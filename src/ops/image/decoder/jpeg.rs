@@ -1,120 +1,127 @@
-//! JPEG, by zune-jpeg.
+//! Decodes JPEG straight into the caller's buffer, and nothing but whole ones.
 
-use image::metadata::Orientation;
-use zune_core::bytestream::ZCursor;
+use std::cell::Cell;
+use std::ops::Range;
+
 use zune_core::colorspace::ColorSpace;
 use zune_core::options::DecoderOptions;
 use zune_jpeg::JpegDecoder;
-use zune_jpeg::errors::DecodeErrors;
 
-use super::Canvas;
+use super::jpeg_layout::{Layout, walk};
+use super::jpeg_planes;
+use super::jpeg_reader::ScanReader;
+use super::orientation::orientation_of_exif;
+use super::{Decoded, check_size, size_buffer};
 
-/// The decoder is strict first; this one complaint is about harmless padding, which other decoders pass over.
-const HARMLESS: &str = "Extra bytes between headers";
-
-/// Decodes a JPEG.
-pub fn decode(encoded: &[u8], canvas: Canvas<'_, '_>) -> Result<(), String> {
-    if !ends_with_marker(encoded) {
-        return Err("the JPEG is truncated: its data ends before the end-of-image marker".to_owned());
-    }
-    let options = DecoderOptions::new_fast()
-        .set_strict_mode(true)
-        .set_max_width(65_535)
-        .set_max_height(65_535)
-        .jpeg_set_max_scans(200)
-        .jpeg_set_out_colorspace(ColorSpace::RGB);
-    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(encoded), options);
-    let mut headers = decoder.decode_headers();
-    if headers.as_ref().is_err_and(|error| format!("{error:?}").contains(HARMLESS)) {
-        decoder = JpegDecoder::new_with_options(ZCursor::new(encoded), options.set_strict_mode(false));
-        headers = decoder.decode_headers();
-    }
-    headers.map_err(reason)?;
-    let (width, height) = decoder.dimensions().ok_or("the JPEG has no frame header")?;
-    canvas.check_size(height, width)?;
-    let orientation = decoder.exif().and_then(|exif| Orientation::from_exif_chunk(exif));
-    let input = decoder.input_colorspace().unwrap_or(ColorSpace::YCbCr);
-    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    if matches!(input, ColorSpace::CMYK | ColorSpace::YCCK) {
-        return decode_inks(decoder, height, width, orientation, canvas);
-    }
-    canvas.fill(height, width, orientation, |rgb| decoder.decode_into(rgb).map_err(reason))
-}
-
-/// Four inks: Adobe's files, the only ones there are, store them inverted, so that a stored value is 255 - ink and
-/// `(255-C)(255-K)/255` is the product of two stored values.
-fn decode_inks(
-    mut decoder: JpegDecoder<ZCursor<&[u8]>>,
-    height: usize,
-    width: usize,
-    orientation: Orientation,
-    canvas: Canvas<'_, '_>,
-) -> Result<(), String> {
-    let options = decoder.options().jpeg_set_out_colorspace(ColorSpace::CMYK);
-    decoder.set_options(options);
-    let Canvas { options, out, pixels, upright } = canvas;
-    decoder.decode_into(pixels.resize(height * width * 4)).map_err(reason)?;
-    let inks = pixels.as_slice();
-    let canvas = Canvas { options, out, pixels: &mut Default::default(), upright };
-    canvas.fill(height, width, orientation, |rgb| {
-        for (rgb, ink) in rgb.chunks_exact_mut(3).zip(inks.chunks_exact(4)) {
-            for (value, ink_value) in rgb.iter_mut().zip(ink) {
-                let product = u32::from(*ink_value) * u32::from(ink[3]);
-                *value = u8::try_from((product + 127) / 255).unwrap_or(u8::MAX);
-            }
-        }
-        Ok(())
-    })
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn reason(error: DecodeErrors) -> String {
-    match error {
-        DecodeErrors::ExhaustedData | DecodeErrors::FormatStatic("Premature end of buffer") => {
-            "the JPEG is truncated: its data ends before the picture does".to_owned()
-        }
-        DecodeErrors::LargeDimensions(size) => format!("the JPEG is too large: a side of {size} pixels"),
-        DecodeErrors::Unsupported(scheme) => format!("this kind of JPEG is not supported: {scheme:?}"),
-        other => format!("the JPEG is damaged: {other:?}"),
-    }
-}
-
-/// Whether the entropy-coded data is followed, at some point, by an end-of-image marker.
+/// Follows the last scan instead of the end marker: stuffed bytes of one-bits.
 ///
-/// A decoder that finds its data exhausted may hand on a picture whose lower part is grey; walking the segments to
-/// the marker tells a cut file from a whole one. What comes after the marker doesn't matter.
-fn ends_with_marker(bytes: &[u8]) -> bool {
-    let mut at = 2;
-    loop {
-        // To the next marker: in entropy-coded data FF is followed by 0 or by a restart marker.
-        let Some(rest) = bytes.get(at..) else { return false };
-        let Some(found) = memchr::memchr(0xFF, rest) else { return false };
-        at += found + 1;
-        match bytes.get(at) {
-            None => return false,
-            Some(0xD9) => return true,
-            // Stuffing, fill bytes, restart markers, TEM, a second start of image.
-            Some(0xFF) => {}
-            Some(0x00 | 0x01 | 0xD0..=0xD8) => at += 1,
-            Some(_) => {
-                let Some(&[high, low]) = bytes.get(at + 1..at + 3) else { return false };
-                let length = usize::from(u16::from_be_bytes([high, low]));
-                at += 1 + length.max(2);
+/// No code of a JPEG's Huffman tables is all ones. A decoder that runs dry
+/// inside the picture, where it would make up grey, meets an invalid code
+/// within two bytes and stops. Whole pictures never decode any of this; the
+/// decoder only reads some bytes ahead.
+const GUARD: [u8; 64] = {
+    let mut guard = [0xFF; 64];
+    let mut at = 1;
+    while at < guard.len() {
+        guard[at] = 0;
+        at += 2;
+    }
+    guard
+};
+
+/// Data left over after the last block, in bytes, that isn't held against a
+/// JPEG: encoders pad, and the decoder reads up to eight bytes ahead.
+const SPARE_BYTES: usize = 64;
+
+/// Decodes a JPEG to RGB in `out`; `stream` is scratch space.
+///
+/// # Errors
+/// If it is too large, cut short, corrupt or of an unsupported kind.
+pub(super) fn decode(
+    encoded: &[u8],
+    max_pixels: u64,
+    stream: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
+    let layout = walk(encoded)?;
+    let frame = &layout.frame;
+    let (height, width) = check_size(frame.height.into(), frame.width.into(), max_pixels)?;
+    size_buffer(out, height * width * 3)?;
+    if !frame.progressive && layout.scans.len() > 1 {
+        jpeg_planes::decode(encoded, &layout, stream, out)?;
+    } else {
+        let colours = guarded_stream(encoded, &layout, stream);
+        decode_stream(stream, colours, &layout.last_scan, out)?;
+    }
+    let exif = layout.exif.and_then(|range| encoded.get(range));
+    Ok(Decoded { height, width, orientation: exif.map_or(1, orientation_of_exif) })
+}
+
+/// Decodes a guarded JPEG to `colours` in `out`, which must have its exact size.
+/// `last_scan` is where `stream` has the data of its last scan.
+///
+/// # Errors
+/// If the data is damaged, too short, or too long.
+pub(super) fn decode_stream(
+    stream: &[u8],
+    colours: ColorSpace,
+    last_scan: &Range<usize>,
+    out: &mut [u8],
+) -> Result<(), String> {
+    let options = DecoderOptions::default()
+        .set_strict_mode(true)
+        // The pixel limit decides; these default to 16384.
+        .set_max_width(usize::from(u16::MAX))
+        .set_max_height(usize::from(u16::MAX))
+        .jpeg_set_out_colorspace(colours);
+    let data_end = Cell::new(0);
+    JpegDecoder::new_with_options(ScanReader::new(stream, &data_end), options)
+        .decode_into(out)
+        .map_err(|error| format!("the JPEG is truncated or corrupt: {error}"))?;
+    check_used_up(stream, last_scan, data_end.get())
+}
+
+/// Ends a stream after the data of its last scan.
+pub(super) fn guard(stream: &mut Vec<u8>) {
+    stream.extend_from_slice(&GUARD);
+    stream.extend_from_slice(&[0xFF, 0xD9]);
+}
+
+/// Writes the JPEG up to the end of its last scan, the guard and an end marker
+/// to `stream`; returns the colours to ask the decoder for.
+fn guarded_stream(encoded: &[u8], layout: &Layout, stream: &mut Vec<u8>) -> ColorSpace {
+    stream.clear();
+    stream.extend_from_slice(&encoded[..layout.last_scan.end]);
+    guard(stream);
+    match layout.adobe {
+        // The decoder takes transform 0 for CMYK however many components there
+        // are. With one or three the segment is hidden from it, by a name that
+        // it doesn't know.
+        Some((at, transform)) if layout.frame.components.len() < 4 => {
+            stream[at] = b'-';
+            if layout.frame.components.len() == 3 && transform == 0 {
+                // The stored values are RGB: asking for YCbCr leaves them as
+                // they are. Components named R, G, B are known to the decoder.
+                return if layout.frame.named_rgb() { ColorSpace::RGB } else { ColorSpace::YCbCr };
             }
+            ColorSpace::RGB
         }
+        _ => ColorSpace::RGB,
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_end_marker_is_found_outside_of_segments_only() {
-        // SOI, a comment that contains an end marker, and nothing more.
-        assert!(!ends_with_marker(&[0xFF, 0xD8, 0xFF, 0xFE, 0, 4, 0xFF, 0xD9]));
-        assert!(ends_with_marker(&[0xFF, 0xD8, 0xFF, 0xFE, 0, 4, 0xFF, 0xD9, 0xFF, 0xD9, 1, 2]));
-        assert!(!ends_with_marker(&[0xFF, 0xD8]));
-        assert!(!ends_with_marker(&[0xFF, 0xD8, 0xFF, 0xDA, 0, 2, 1, 0xFF, 0, 2, 0xFF]));
+/// Checks that the decoder used the last scan's data up to its end. If much is
+/// left, some of what came before it was lost or overwritten.
+fn check_used_up(stream: &[u8], last_scan: &Range<usize>, data_end: usize) -> Result<(), String> {
+    let Some(left) = stream.get(data_end.max(last_scan.start)..last_scan.end) else {
+        return Ok(());
+    };
+    let padding = left.windows(2).all(|pair| pair[0] == pair[1]);
+    if left.len() > SPARE_BYTES && !padding {
+        return Err(format!(
+            "the JPEG is corrupt: {} bytes of its data are left over after the last block",
+            left.len()
+        ));
     }
+    Ok(())
 }

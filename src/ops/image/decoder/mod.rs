@@ -1,34 +1,37 @@
-//! Decoding of pictures, told apart by their content, to RGB u8.
+//! Decodes encoded pictures of any supported format to interleaved 8-bit RGB.
 
 mod jpeg;
+mod jpeg_entropy;
+mod jpeg_layout;
+mod jpeg_planes;
+mod jpeg_reader;
 mod orientation;
 mod other;
 mod png;
 
-use image::metadata::Orientation;
+use orientation::turn_upright;
 
-use crate::ops::kernel::RowOut;
-use crate::types::{AlignedBuf, DType};
+use crate::world::fence::fenced;
 
-/// What a decoder may do.
-#[derive(Debug, Clone, Copy)]
+/// How pictures are decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecodeOptions {
-    /// Whether the picture is turned upright as its EXIF orientation says.
+    /// Turn the picture upright as its EXIF orientation says. Read from JPEG,
+    /// PNG, WebP and TIFF; the other formats have none.
     pub apply_orientation: bool,
-    /// The most pixels that a picture may claim.
+    /// The largest height x width, in pixels, that is decoded. It is compared
+    /// with the size that the header claims before memory is taken for it.
     pub max_pixels: u64,
 }
 
-/// A decoder with the scratch memory of one thread.
-pub struct ImageDecoder {
-    options: DecodeOptions,
-    /// Pixels before they are turned or brought to three channels.
-    pixels: AlignedBuf,
-    /// RGB before it is turned.
-    upright: AlignedBuf,
+impl Default for DecodeOptions {
+    /// Upright pictures of at most 178 956 970 pixels (0.5 GiB of RGB).
+    fn default() -> Self {
+        Self { apply_orientation: true, max_pixels: 178_956_970 }
+    }
 }
 
-/// The formats that are recognised.
+/// The formats that are told apart by their first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Jpeg,
@@ -39,106 +42,120 @@ enum Format {
     Tiff,
 }
 
-impl Format {
-    fn of(bytes: &[u8]) -> Option<Self> {
-        match bytes {
-            [0xFF, 0xD8, ..] => Some(Self::Jpeg),
-            [0x89, b'P', b'N', b'G', ..] => Some(Self::Png),
-            [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some(Self::WebP),
-            [b'G', b'I', b'F', b'8', ..] => Some(Self::Gif),
-            [b'B', b'M', ..] => Some(Self::Bmp),
-            [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Some(Self::Tiff),
-            _ => None,
-        }
-    }
-}
-
-/// Where a decoder puts its pixels, once it knows how many there are.
-struct Canvas<'a, 'b> {
+/// A decoder for one thread, which keeps its buffers between pictures.
+///
+/// Fresh memory costs more than many of the conversions (every page is zeroed
+/// and mapped by the system), so both the scratch buffers here and the caller's
+/// output buffer are reused.
+#[derive(Debug)]
+pub struct ImageDecoder {
     options: DecodeOptions,
-    out: &'a mut RowOut<'b>,
-    pixels: &'a mut AlignedBuf,
-    upright: &'a mut AlignedBuf,
+    /// Pixels in the layout of the file (with alpha, grey, 16 bits), or the
+    /// picture before it is turned.
+    pixels: Vec<u8>,
+    /// The JPEG bytes as they are handed to the JPEG decoder.
+    stream: Vec<u8>,
 }
 
 impl ImageDecoder {
-    /// A decoder with those options.
-    pub const fn new(options: DecodeOptions) -> Self {
-        Self { options, pixels: AlignedBuf::new(), upright: AlignedBuf::new() }
+    /// A decoder that follows `options`.
+    #[must_use]
+    pub fn new(options: DecodeOptions) -> Self {
+        Self { options, pixels: Vec::new(), stream: Vec::new() }
     }
 
-    /// Decodes a picture to u8 `[height, width, 3]`.
+    /// Decodes a picture and returns its `(height, width)` in pixels.
+    ///
+    /// `out` becomes `height * width * 3` bytes: rows from the top, pixels from
+    /// the left, R, G, B. Its capacity is reused; after an error its contents
+    /// mean nothing.
+    ///
+    /// What the values are:
+    /// - grey repeats to three channels, 1, 2 and 4 bits are scaled to 0..=255;
+    /// - 16-bit samples give their high byte, `v >> 8`;
+    /// - alpha and transparent palette entries are dropped, the colours below
+    ///   them stay; the part of a GIF's or animated WebP's canvas that the
+    ///   first frame doesn't cover is black;
+    /// - CMYK and YCCK give `(255 - C) * (255 - K) / 255` and so on, without a
+    ///   colour profile; profiles of RGB pictures are ignored too;
+    /// - of several frames or pages the first one is decoded.
     ///
     /// # Errors
-    /// Why it isn't a picture, is damaged, or is too large.
-    pub fn decode_rgb(&mut self, encoded: &[u8], out: &mut RowOut<'_>) -> Result<(), String> {
-        if encoded.is_empty() {
-            return Err("the file is empty (0 bytes)".to_owned());
+    /// A reason in plain words, without the file's name: the bytes are empty,
+    /// of no known format, cut short, corrupt, of a kind that isn't supported,
+    /// or larger than [`DecodeOptions::max_pixels`].
+    pub fn decode_rgb(&mut self, encoded: &[u8], out: &mut Vec<u8>) -> Result<(usize, usize), String> {
+        let format = recognise(encoded)?;
+        // The decoders are other people's work on bytes that anyone may have
+        // written; a slip there must not take the whole run down. Their state
+        // is gone with the unwinding, and the buffers are overwritten anyway.
+        let decoded = fenced(|| self.decode(format, encoded, out))?;
+        let size = (decoded.height, decoded.width);
+        if self.options.apply_orientation {
+            Ok(turn_upright(out, &mut self.pixels, size, decoded.orientation))
+        } else {
+            Ok(size)
         }
-        let Some(format) = Format::of(encoded) else {
-            let start: Vec<String> = encoded.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
-            let start = start.join(" ");
-            return Err(format!("not a JPEG, PNG, WebP, GIF, BMP or TIFF picture: it starts with the bytes {start}"));
-        };
-        let canvas = Canvas { options: self.options, out, pixels: &mut self.pixels, upright: &mut self.upright };
+    }
+
+    /// Decodes to `out` without turning.
+    fn decode(&mut self, format: Format, encoded: &[u8], out: &mut Vec<u8>) -> Result<Decoded, String> {
+        let max_pixels = self.options.max_pixels;
         match format {
-            Format::Jpeg => jpeg::decode(encoded, canvas),
-            Format::Png => png::decode(encoded, canvas),
-            Format::WebP => other::decode_webp(encoded, canvas),
-            Format::Gif => other::decode_gif(encoded, canvas),
-            Format::Bmp => other::decode_bmp(encoded, canvas),
-            Format::Tiff => other::decode_tiff(encoded, canvas),
+            Format::Jpeg => jpeg::decode(encoded, max_pixels, &mut self.stream, out),
+            Format::Png => png::decode(encoded, max_pixels, &mut self.pixels, out),
+            Format::WebP => other::decode_webp(encoded, max_pixels, &mut self.pixels, out),
+            Format::Gif => other::decode_gif(encoded, max_pixels, &mut self.pixels, out),
+            Format::Bmp => other::decode_bmp(encoded, max_pixels, &mut self.pixels, out),
+            Format::Tiff => other::decode_tiff(encoded, max_pixels, &mut self.pixels, out),
         }
     }
 }
 
-impl Canvas<'_, '_> {
-    /// Refuses a picture that claims too much, before memory is taken for it.
-    fn check_size(&self, height: usize, width: usize) -> Result<(), String> {
-        let pixels = (height as u64).saturating_mul(width as u64);
-        if pixels > self.options.max_pixels {
-            return Err(format!(
-                "it claims {width}x{height} pixels (width x height), {pixels} in all, more than the limit `max_pixels` of {}",
-                self.options.max_pixels
-            ));
-        }
-        if pixels == 0 {
-            return Err(format!("it has no pixels: {width}x{height} (width x height)"));
-        }
-        Ok(())
-    }
+/// What a format's decoder found besides the pixels that it wrote.
+struct Decoded {
+    /// Rows as stored, before turning.
+    height: usize,
+    /// Columns as stored, before turning.
+    width: usize,
+    /// The EXIF orientation, 1..=8; 1 is upright and stands for "none" too.
+    orientation: u8,
+}
 
-    /// Takes RGB pixels from a decoder, turning them upright if need be.
-    fn fill(
-        self,
-        height: usize,
-        width: usize,
-        orientation: Orientation,
-        decode: impl FnOnce(&mut [u8]) -> Result<(), String>,
-    ) -> Result<(), String> {
-        if !self.options.apply_orientation || orientation == Orientation::NoTransforms {
-            return decode(self.out.allocate(DType::U8, &[height, width, 3])?);
+/// Tells the format by the first bytes; names and extensions play no part.
+fn recognise(encoded: &[u8]) -> Result<Format, String> {
+    match encoded {
+        [] => Err("the file is empty (0 bytes)".into()),
+        [0xFF, 0xD8, 0xFF, ..] => Ok(Format::Jpeg),
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1A, b'\n', ..] => Ok(Format::Png),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Ok(Format::WebP),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Ok(Format::Gif),
+        [b'B', b'M', ..] => Ok(Format::Bmp),
+        // 42 is TIFF, 43 is BigTIFF.
+        [b'I', b'I', 42 | 43, 0, ..] | [b'M', b'M', 0, 42 | 43, ..] => Ok(Format::Tiff),
+        _ => {
+            let start: Vec<String> = encoded.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+            Err(format!("not a JPEG, PNG, WebP, GIF, BMP or TIFF image (starts with {})", start.join(" ")))
         }
-        decode(self.upright.resize(height * width * 3))?;
-        orientation::turn(self.upright.as_slice(), height, width, orientation, self.out)
     }
 }
 
-/// Brings 8-bit pixels of 1 to 4 channels to RGB: grey is repeated, alpha is dropped.
-fn to_rgb(pixels: &[u8], channels: usize, rgb: &mut [u8]) -> Result<(), String> {
-    match channels {
-        1 => rgb.chunks_exact_mut(3).zip(pixels).for_each(|(rgb, grey)| rgb.fill(*grey)),
-        2 => rgb.chunks_exact_mut(3).zip(pixels.chunks_exact(2)).for_each(|(rgb, pixel)| rgb.fill(pixel[0])),
-        3 => match pixels.get(..rgb.len()) {
-            Some(pixels) => rgb.copy_from_slice(pixels),
-            None => return Err("it has fewer pixels than it claims".to_owned()),
-        },
-        4 => {
-            rgb.chunks_exact_mut(3)
-                .zip(pixels.chunks_exact(4))
-                .for_each(|(rgb, pixel)| rgb.copy_from_slice(&pixel[..3]));
-        }
-        other => return Err(format!("pixels of {other} channels are not supported")),
+/// Refuses sizes above the limit, and empty ones; returns `(height, width)`.
+fn check_size(height: u32, width: u32, max_pixels: u64) -> Result<(usize, usize), String> {
+    if height == 0 || width == 0 {
+        return Err(format!("the picture is empty ({width}x{height} pixels)"));
     }
+    if u64::from(height) * u64::from(width) > max_pixels {
+        return Err(format!("needs {width}x{height} pixels, more than the limit of {max_pixels} pixels"));
+    }
+    let too_large = |_| format!("needs {width}x{height} pixels, more than this machine can address");
+    Ok((usize::try_from(height).map_err(too_large)?, usize::try_from(width).map_err(too_large)?))
+}
+
+/// Makes `buffer` exactly `len` zero bytes, or says that the memory isn't there.
+fn size_buffer(buffer: &mut Vec<u8>, len: usize) -> Result<(), String> {
+    buffer.clear();
+    buffer.try_reserve(len).map_err(|_| format!("needs {len} bytes of memory, more than there is"))?;
+    buffer.resize(len, 0);
     Ok(())
 }

@@ -1,82 +1,172 @@
-//! WebP, GIF, BMP and TIFF, by the image crate.
+//! Decodes WebP, GIF, BMP and TIFF, and brings their layouts to RGB.
 
-use std::io::Cursor;
+use std::io::{Cursor, ErrorKind};
 
 use image::codecs::bmp::BmpDecoder;
 use image::codecs::gif::GifDecoder;
 use image::codecs::tiff::TiffDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
-use image::{ColorType, ImageDecoder as Decode, ImageError, Limits};
+use image::{ColorType, ImageDecoder, ImageError, Limits};
 
-use super::{Canvas, to_rgb};
+use super::{Decoded, check_size, size_buffer};
 
-/// Decodes a WebP: the first frame of an animation.
-pub fn decode_webp(encoded: &[u8], canvas: Canvas<'_, '_>) -> Result<(), String> {
-    decode("WebP", WebPDecoder::new(Cursor::new(encoded)).map_err(|error| reason("WebP", error))?, canvas)
+/// Memory for a decoder besides the picture, in bytes.
+const WORKING_MEMORY: u64 = 64 << 20;
+
+/// Decodes a WebP to RGB in `out`; `pixels` is scratch space.
+///
+/// # Errors
+/// If it is too large, cut short or corrupt.
+pub(super) fn decode_webp(
+    encoded: &[u8],
+    max_pixels: u64,
+    pixels: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
+    // The container says how long it is; a lossy picture cut in its last rows
+    // would otherwise decode.
+    if let Some(&[a, b, c, d]) = encoded.get(4..8) {
+        let claimed = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
+        if claimed > encoded.len() as u64 {
+            return Err(format!("the WebP is truncated: it has {} of {claimed} bytes", encoded.len()));
+        }
+    }
+    let decoder = WebPDecoder::new(Cursor::new(encoded)).map_err(|e| reason("WebP", e))?;
+    decode("WebP", decoder, max_pixels, pixels, out)
 }
 
-/// Decodes a GIF: the first frame, on its canvas.
-pub fn decode_gif(encoded: &[u8], canvas: Canvas<'_, '_>) -> Result<(), String> {
-    decode("GIF", GifDecoder::new(Cursor::new(encoded)).map_err(|error| reason("GIF", error))?, canvas)
+/// Decodes the first frame of a GIF, on its canvas, to RGB in `out`.
+///
+/// # Errors
+/// As [`decode_webp`].
+pub(super) fn decode_gif(
+    encoded: &[u8],
+    max_pixels: u64,
+    pixels: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
+    let decoder = GifDecoder::new(Cursor::new(encoded)).map_err(|e| reason("GIF", e))?;
+    decode("GIF", decoder, max_pixels, pixels, out)
 }
 
-/// Decodes a BMP.
-pub fn decode_bmp(encoded: &[u8], canvas: Canvas<'_, '_>) -> Result<(), String> {
-    decode("BMP", BmpDecoder::new(Cursor::new(encoded)).map_err(|error| reason("BMP", error))?, canvas)
+/// Decodes a BMP to RGB in `out`.
+///
+/// # Errors
+/// As [`decode_webp`].
+pub(super) fn decode_bmp(
+    encoded: &[u8],
+    max_pixels: u64,
+    pixels: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
+    let decoder = BmpDecoder::new(Cursor::new(encoded)).map_err(|e| reason("BMP", e))?;
+    decode("BMP", decoder, max_pixels, pixels, out)
 }
 
-/// Decodes a TIFF: the first page.
-pub fn decode_tiff(encoded: &[u8], canvas: Canvas<'_, '_>) -> Result<(), String> {
-    decode("TIFF", TiffDecoder::new(Cursor::new(encoded)).map_err(|error| reason("TIFF", error))?, canvas)
+/// Decodes the first page of a TIFF to RGB in `out`.
+///
+/// # Errors
+/// As [`decode_webp`]; palettes and floating-point samples aren't supported.
+pub(super) fn decode_tiff(
+    encoded: &[u8],
+    max_pixels: u64,
+    pixels: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
+    let decoder = TiffDecoder::new(Cursor::new(encoded)).map_err(|e| reason("TIFF", e))?;
+    decode("TIFF", decoder, max_pixels, pixels, out)
 }
 
-fn decode(format: &str, mut decoder: impl Decode, canvas: Canvas<'_, '_>) -> Result<(), String> {
+/// Decodes with any of the decoders, straight into `out` if it gives RGB.
+fn decode(
+    format: &str,
+    mut decoder: impl ImageDecoder,
+    max_pixels: u64,
+    pixels: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
     let (width, height) = decoder.dimensions();
-    let (height, width) = (height as usize, width as usize);
-    canvas.check_size(height, width)?;
+    let (height, width) = check_size(height, width, max_pixels)?;
     let mut limits = Limits::no_limits();
-    // Decoders may need the picture once more, in its own depth, and some tables.
-    limits.max_alloc = Some(decoder.total_bytes().saturating_mul(2).saturating_add(64 << 20));
-    decoder.set_limits(limits).map_err(|error| reason(format, error))?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let color = decoder.color_type();
-    let size = usize::try_from(decoder.total_bytes()).map_err(|_| format!("the {format} is too large"))?;
-    if color == ColorType::Rgb8 {
-        return canvas
-            .fill(height, width, orientation, |rgb| decoder.read_image(rgb).map_err(|error| reason(format, error)));
-    }
-    let Canvas { options, out, pixels, upright } = canvas;
-    let decoded = pixels.resize(size);
-    decoder.read_image(decoded).map_err(|error| reason(format, error))?;
-    let channels = usize::from(color.channel_count());
-    let eight_bits = match color {
-        ColorType::L8 | ColorType::La8 | ColorType::Rgba8 => &*decoded,
-        ColorType::L16 | ColorType::La16 | ColorType::Rgb16 | ColorType::Rgba16 => high_bytes(decoded),
-        other => return Err(format!("a {format} with pixels of type {other:?} is not supported")),
+    // Twice: a decoder may hold the picture in the file's layout beside ours.
+    limits.max_alloc = Some(decoder.total_bytes().saturating_mul(2) + WORKING_MEMORY);
+    decoder.set_limits(limits).map_err(|e| reason(format, e))?;
+    // Broken metadata is no reason to refuse a sound picture.
+    let orientation = decoder.orientation().map_or(1, Orientation::to_exif);
+    let samples = match decoder.color_type() {
+        ColorType::Rgb8 => None,
+        ColorType::L8 => Some(Samples::Grey),
+        ColorType::La8 => Some(Samples::GreyAlpha),
+        ColorType::Rgba8 => Some(Samples::Rgba),
+        ColorType::L16 => Some(Samples::Grey16),
+        ColorType::La16 => Some(Samples::GreyAlpha16),
+        ColorType::Rgb16 => Some(Samples::Rgb16),
+        ColorType::Rgba16 => Some(Samples::Rgba16),
+        other => {
+            return Err(format!("a {format} of {other:?} samples, which is not supported"));
+        }
     };
-    let canvas = Canvas { options, out, pixels: &mut Default::default(), upright };
-    canvas.fill(height, width, orientation, |rgb| to_rgb(eight_bits, channels, rgb))
-}
-
-/// Keeps the high byte of native-endian 16-bit values, in place.
-fn high_bytes(values: &mut [u8]) -> &[u8] {
-    let count = values.len() / 2;
-    for at in 0..count {
-        let value = u16::from_ne_bytes([values[2 * at], values[2 * at + 1]]);
-        values[at] = value.to_be_bytes()[0];
+    let len =
+        usize::try_from(decoder.total_bytes()).map_err(|_| format!("the {format} needs more memory than there is"))?;
+    if let Some(samples) = samples {
+        size_buffer(pixels, len)?;
+        decoder.read_image(pixels).map_err(|e| reason(format, e))?;
+        size_buffer(out, height * width * 3)?;
+        write_rgb(samples, pixels, out);
+    } else {
+        size_buffer(out, len)?;
+        decoder.read_image(out).map_err(|e| reason(format, e))?;
     }
-    &values[..count]
+    Ok(Decoded { height, width, orientation })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+/// How decoded pixels lie in memory; 16-bit samples are in native byte order.
+#[derive(Clone, Copy)]
+pub(super) enum Samples {
+    Grey,
+    GreyAlpha,
+    Rgba,
+    Grey16,
+    GreyAlpha16,
+    Rgb16,
+    Rgba16,
+}
+
+/// Writes `pixels` as RGB: grey repeats, alpha is dropped, 16 bits give `v >> 8`.
+pub(super) fn write_rgb(samples: Samples, pixels: &[u8], out: &mut [u8]) {
+    /// Where the high byte of a native 16-bit sample is.
+    const HIGH: usize = if cfg!(target_endian = "little") { 1 } else { 0 };
+    match samples {
+        Samples::Grey => convert::<1>(pixels, out, |p| [p[0]; 3]),
+        Samples::GreyAlpha => convert::<2>(pixels, out, |p| [p[0]; 3]),
+        Samples::Rgba => convert::<4>(pixels, out, |p| [p[0], p[1], p[2]]),
+        Samples::Grey16 => convert::<2>(pixels, out, |p| [p[HIGH]; 3]),
+        Samples::GreyAlpha16 => convert::<4>(pixels, out, |p| [p[HIGH]; 3]),
+        Samples::Rgb16 => convert::<6>(pixels, out, |p| [p[HIGH], p[2 + HIGH], p[4 + HIGH]]),
+        Samples::Rgba16 => convert::<8>(pixels, out, |p| [p[HIGH], p[2 + HIGH], p[4 + HIGH]]),
+    }
+}
+
+/// Converts pixels of `N` bytes one by one.
+fn convert<const N: usize>(pixels: &[u8], out: &mut [u8], rgb: impl Fn(&[u8; N]) -> [u8; 3]) {
+    let (pixels, _) = pixels.as_chunks::<N>();
+    let (out, _) = out.as_chunks_mut::<3>();
+    for (pixel, out) in pixels.iter().zip(out) {
+        *out = rgb(pixel);
+    }
+}
+
+/// The decoder's error in plain words.
 fn reason(format: &str, error: ImageError) -> String {
     match error {
-        ImageError::Limits(error) => format!("the {format} exceeds the memory limit: {error}"),
-        ImageError::Unsupported(error) => format!("this kind of {format} is not supported: {error}"),
-        ImageError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            format!("the {format} is truncated: its data ends before the picture does")
+        ImageError::IoError(error) if error.kind() == ErrorKind::UnexpectedEof => {
+            format!("the {format} is truncated: it ends before its picture does")
         }
-        other => format!("the {format} is damaged: {other}"),
+        ImageError::Limits(_) => format!("the {format} needs more memory than the limit"),
+        ImageError::Unsupported(error) => {
+            format!("a kind of {format} that is not supported: {error}")
+        }
+        error => format!("the {format} is truncated or corrupt: {error}"),
     }
 }

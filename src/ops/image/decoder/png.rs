@@ -1,45 +1,70 @@
-//! PNG, by the png crate.
+//! Decodes PNG of every colour type and depth.
 
 use std::io::Cursor;
 
-use image::metadata::Orientation;
-use png::{ColorType, DecodingError, Transformations};
+use png::{ColorType, Decoder, DecodingError, Limits, Transformations};
 
-use super::{Canvas, to_rgb};
+use super::orientation::orientation_of_exif;
+use super::other::{Samples, write_rgb};
+use super::{Decoded, check_size, size_buffer};
 
-/// Decodes a PNG: palettes and small depths are expanded, 16-bit values keep their high byte, alpha is dropped.
-pub fn decode(encoded: &[u8], canvas: Canvas<'_, '_>) -> Result<(), String> {
-    let mut decoder = png::Decoder::new(Cursor::new(encoded));
-    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
-    // The size is checked against the user's own limit below; this one is for metadata.
-    decoder.set_limits(png::Limits { bytes: usize::MAX });
+/// Memory for the decoder itself, in bytes: rows and metadata, not the picture.
+const WORKING_MEMORY: usize = 64 << 20;
+
+/// Decodes a PNG to RGB in `out`; `pixels` is scratch space.
+///
+/// Palettes are looked up, 1, 2 and 4 bits widened and 16 bits cut to their high
+/// byte. An animated PNG gives its default image.
+///
+/// # Errors
+/// If it is too large, cut short or corrupt.
+pub(super) fn decode(
+    encoded: &[u8],
+    max_pixels: u64,
+    pixels: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<Decoded, String> {
+    let limits = Limits { bytes: WORKING_MEMORY };
+    let mut decoder = Decoder::new_with_limits(Cursor::new(encoded), limits);
     decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    decoder.set_transformations(Transformations::EXPAND | Transformations::STRIP_16);
+    let header = decoder.read_header_info().map_err(reason)?;
+    let (height, width) = check_size(header.height, header.width, max_pixels)?;
+
     let mut reader = decoder.read_info().map_err(reason)?;
-    let (width, height) = reader.info().size();
-    let (height, width) = (height as usize, width as usize);
-    canvas.check_size(height, width)?;
-    let orientation = reader.info().exif_metadata.as_deref().and_then(Orientation::from_exif_chunk);
-    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
-    let (color, _) = reader.output_color_type();
-    let channels = color.samples();
-    let size = reader.output_buffer_size().ok_or("the PNG is too large for this machine")?;
-    if color == ColorType::Rgb {
-        return canvas.fill(height, width, orientation, |rgb| reader.next_frame(rgb).map(|_| ()).map_err(reason));
+    let len = reader.output_buffer_size().ok_or("the PNG needs more memory than there is")?;
+    let samples = match reader.output_color_type().0 {
+        ColorType::Rgb => {
+            size_buffer(out, len)?;
+            reader.next_frame(out).map_err(reason)?;
+            None
+        }
+        ColorType::Grayscale => Some(Samples::Grey),
+        ColorType::GrayscaleAlpha => Some(Samples::GreyAlpha),
+        ColorType::Rgba => Some(Samples::Rgba),
+        ColorType::Indexed => return Err("the PNG is corrupt: it has no palette".into()),
+    };
+    if let Some(samples) = samples {
+        size_buffer(pixels, len)?;
+        reader.next_frame(pixels).map_err(reason)?;
+        size_buffer(out, height * width * 3)?;
+        write_rgb(samples, pixels, out);
     }
-    let Canvas { options, out, pixels, upright } = canvas;
-    reader.next_frame(pixels.resize(size)).map_err(reason)?;
-    let decoded = pixels.as_slice();
-    let canvas = Canvas { options, out, pixels: &mut Default::default(), upright };
-    canvas.fill(height, width, orientation, |rgb| to_rgb(decoded, channels, rgb))
+    // The EXIF block may follow the picture. The picture is whole by now, so
+    // whatever is wrong with the rest of the file doesn't matter.
+    let _ = reader.finish();
+    let exif = reader.info().exif_metadata.as_deref();
+    Ok(Decoded { height, width, orientation: exif.map_or(1, orientation_of_exif) })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
+/// The decoder's error in plain words.
 fn reason(error: DecodingError) -> String {
     match error {
         DecodingError::IoError(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "the PNG is truncated: its data ends before the picture does".to_owned()
+            "the PNG is truncated: it ends before its picture does".into()
         }
-        DecodingError::LimitsExceeded => "the PNG exceeds the limit for its metadata".to_owned(),
-        other => format!("the PNG is damaged: {other}"),
+        DecodingError::LimitsExceeded => "the PNG needs more memory than the limit".into(),
+        error => format!("the PNG is truncated or corrupt: {error}"),
     }
 }

@@ -1,0 +1,60 @@
+//! `bench`: predicted beside measured.
+
+use super::args::BenchArgs;
+use super::build::run;
+use super::console::Console;
+use super::plan::{Prepared, prepare};
+use super::stream::Opened;
+use crate::diag::Result;
+use crate::online::StreamOptions;
+use crate::pipeline::PlanSettings;
+use crate::plan::predicted;
+use crate::report::{BenchRow, bench_json, bench_text};
+use crate::world::files;
+
+/// Seconds that each stream is measured for.
+const SECONDS: f64 = 2.0;
+
+/// Builds, streams, and prints predicted beside measured.
+pub fn bench(console: &Console, args: &BenchArgs) -> Result<()> {
+    let mut prepared = prepare(console, &args.plan)?;
+    let mut rows = Vec::new();
+    if args.all {
+        files::make_folder(&prepared.folder)?;
+        let profile = prepared.profile(console, &args.plan)?;
+        let stored =
+            serde_json::to_vec(&profile).map_err(|error| crate::diag::Error::internal("the profile", error))?;
+        let home = prepared.folder.clone();
+        let words: Vec<String> = prepared.cuts.iter().map(|cut| cut.word.clone()).collect();
+        for word in words {
+            prepared.folder = home.join(format!(".bench-{word}"));
+            files::make_folder(&prepared.folder)?;
+            files::write_atomic(&prepared.folder.join("profile.json"), &stored)?;
+            prepared.settings = PlanSettings { cut: Some(word), ..prepared.settings.clone() };
+            let row = measure(console, &prepared, args);
+            files::remove_folder(&prepared.folder)?;
+            rows.push(row?);
+        }
+    } else {
+        rows.push(measure(console, &prepared, args)?);
+    }
+    if args.plan.json { console.print_json(&bench_json(&rows)) } else { console.print(&bench_text(&rows)) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "bytes and rows below 2^53")]
+fn measure(console: &Console, prepared: &Prepared, args: &BenchArgs) -> Result<BenchRow> {
+    let manifest = run(console, prepared, &args.plan)?.manifest;
+    let opened = Opened::new(&prepared.folder, prepared.jobs)?;
+    let options = StreamOptions { epoch: 0, shuffle: Some(0), batch_rows: 64, jobs: prepared.jobs, digest: false };
+    // One epoch brings everything into memory, as every epoch after the first finds it.
+    opened.measure(&options, 0.0)?;
+    let rate = opened.measure(&options, SECONDS)?;
+    Ok(BenchRow {
+        cut: manifest.cut.clone(),
+        codec: if manifest.by_reference { "-".to_owned() } else { manifest.codec.word().to_owned() },
+        predicted: predicted(&manifest.plan),
+        stored_bytes: manifest.stored_bytes() as f64,
+        offline_seconds: (manifest.built.shards_kept == 0).then_some(manifest.built.seconds),
+        online_rows_per_second: rate.rows as f64 / rate.seconds,
+    })
+}

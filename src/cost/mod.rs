@@ -1,0 +1,91 @@
+//! Estimates from measured facts.
+
+use serde::{Deserialize, Serialize};
+
+use crate::profile::{CutFacts, Measured, Profile, Representation};
+
+/// What limits the online rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Limit {
+    /// The loader's cores.
+    Cpu,
+    /// Reading what is stored.
+    Storage,
+    /// The trainer takes no more.
+    Trainer,
+}
+
+impl Limit {
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Storage => "storage",
+            Self::Trainer => "trainer",
+        }
+    }
+}
+
+/// What the estimate depends on besides the facts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CostSettings {
+    /// How often the stream will be read.
+    pub epochs: u64,
+    /// The most rows a second that the trainer takes.
+    pub trainer_rate: Option<f64>,
+}
+
+/// Everything that is predicted of one way of storing a cut.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Bytes of all shards.
+    pub stored_bytes: Measured,
+    /// Seconds that the build takes.
+    pub offline_seconds: Measured,
+    /// Rows a second that the stream gives.
+    pub online_rows_per_second: Measured,
+    /// What limits that.
+    pub limited_by: Limit,
+    /// Seconds of the build and all epochs.
+    pub total_seconds: Measured,
+}
+
+/// Estimates one way of storing a cut.
+///
+/// The build takes the longer of two: its CPU work (read, run, encode) shared by the threads, and writing all bytes
+/// with syncs at the storage's rate. The stream is limited by the CPU (read from the page cache, decode, remainder,
+/// shared by the threads), by the storage if what is stored doesn't fit into memory, or by the trainer.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "rows, threads and bytes are far below 2^53")]
+pub fn estimate(profile: &Profile, cut: &CutFacts, stored: &Representation, settings: CostSettings) -> Estimate {
+    let rows = profile.rows_total as f64;
+    let threads = profile.threads.max(1) as f64;
+    let stored_bytes = stored.stored_bytes.scaled(rows);
+    let work = profile.read_source.plus(cut.offline).plus(stored.encode).scaled(rows / threads);
+    let writing = profile.storage.write_bytes_per_second.inverse(stored_bytes.estimate);
+    let offline_seconds = if stored_bytes.estimate > 0.0 { work.max(writing) } else { work };
+    let mut rate = stored.decode.plus(cut.online).inverse(threads);
+    let mut limited_by = Limit::Cpu;
+    let memory = profile.machine.available_memory_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
+    let read_bytes =
+        if stored_bytes.estimate > 0.0 { stored_bytes.estimate } else { profile.source_bytes_total as f64 };
+    if read_bytes > memory && rows > 0.0 {
+        let storage = profile.storage.read_bytes_per_second.scaled(rows / read_bytes);
+        if storage.estimate < rate.estimate {
+            (rate, limited_by) = (storage, Limit::Storage);
+        }
+    }
+    if let Some(trainer) = settings.trainer_rate.filter(|trainer| *trainer < rate.estimate) {
+        (rate, limited_by) = (Measured::exact(trainer), Limit::Trainer);
+    }
+    let epochs = rate.inverse(rows).scaled(settings.epochs as f64);
+    Estimate {
+        stored_bytes,
+        offline_seconds,
+        online_rows_per_second: rate,
+        limited_by,
+        total_seconds: offline_seconds.plus(epochs),
+    }
+}
