@@ -40,8 +40,6 @@ pub fn bench(console: &Console, args: &BenchArgs) -> Result<()> {
     }
     if args.plan.json { console.print_json(&bench_json(&rows)) } else { console.print(&bench_text(&rows)) }
 }
-
-#[expect(clippy::cast_precision_loss, reason = "bytes and rows below 2^53")]
 fn measure(console: &Console, prepared: &Prepared, args: &BenchArgs) -> Result<BenchRow> {
     let manifest = run(console, prepared, &args.plan)?.manifest;
     let opened = Opened::new(&prepared.folder, prepared.jobs)?;

@@ -71,8 +71,6 @@ pub fn run(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Result<Bu
     drop(bar);
     built
 }
-
-#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
 fn summary(prepared: &Prepared, built: &Built) -> String {
     let manifest = &built.manifest;
     let folder = prepared.folder.display();

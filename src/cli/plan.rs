@@ -89,7 +89,6 @@ impl Prepared {
 
     /// A profile of the same steps, machine and threads, of data that hasn't grown or shrunk by more than a tenth;
     /// its totals are brought up to date.
-    #[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
     fn still_valid(&self, mut profile: Profile) -> Option<Profile> {
         let fragments = &self.graph.source.listing.fragments;
         let bytes: u64 = fragments.iter().map(|fragment| fragment.size).sum();
@@ -131,7 +130,6 @@ pub fn profile(console: &Console, args: &PlanArgs) -> Result<()> {
         "source".to_owned(),
         show_seconds(profile.read_source.estimate),
         show_rate(1.0 / profile.read_source.estimate),
-        #[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
         show_bytes(profile.source_bytes_total as f64 / profile.rows_total.max(1) as f64),
     ]);
     for step in &profile.steps {

@@ -70,7 +70,6 @@ impl Opened {
 }
 
 /// Streams a data set.
-#[expect(clippy::cast_precision_loss, reason = "rows below 2^53")]
 pub fn stream(console: &Console, args: &StreamArgs) -> Result<()> {
     let jobs = args.jobs.map_or_else(cores, usize::from);
     let folder = if args.dataset.extension().is_some_and(|extension| extension == "toml") {

@@ -54,18 +54,18 @@ pub struct Estimate {
 
 /// Estimates one way of storing a cut.
 ///
-/// The build takes the longer of two: its CPU work (read, run, encode) shared by the threads, and writing all bytes
-/// with syncs at the storage's rate. The stream is limited by the CPU (read from the page cache, decode, remainder,
+/// The build takes the sum of two: its CPU work (read, run, encode) shared by the threads, and writing all bytes with
+/// syncs at the storage's rate. The two overlap in time and yet add up: the system's write-back takes its CPU time and
+/// memory bandwidth from the same cores. The stream is limited by the CPU (read from the page cache, decode, remainder,
 /// shared by the threads), by the storage if what is stored doesn't fit into memory, or by the trainer.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "rows, threads and bytes are far below 2^53")]
 pub fn estimate(profile: &Profile, cut: &CutFacts, stored: &Representation, settings: CostSettings) -> Estimate {
     let rows = profile.rows_total as f64;
     let threads = profile.threads.max(1) as f64;
     let stored_bytes = stored.stored_bytes.scaled(rows);
     let work = profile.read_source.plus(cut.offline).plus(stored.encode).scaled(rows / threads);
-    let writing = profile.storage.write_bytes_per_second.inverse(stored_bytes.estimate);
-    let offline_seconds = if stored_bytes.estimate > 0.0 { work.max(writing) } else { work };
+    let writing = stored_bytes.times(profile.storage.write_bytes_per_second.inverse(1.0));
+    let offline_seconds = if stored_bytes.estimate > 0.0 { work.plus(writing) } else { work };
     let mut rate = stored.decode.plus(cut.online).inverse(threads);
     let mut limited_by = Limit::Cpu;
     let memory = profile.machine.available_memory_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);

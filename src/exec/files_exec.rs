@@ -108,7 +108,7 @@ async fn read(
 }
 
 fn assemble(
-    files: Vec<(Fragment, Bytes, Fingerprint)>,
+    files: &[(Fragment, Bytes, Fingerprint)],
     columns: &[SourceColumn],
     schema: &SchemaRef,
 ) -> Result<RecordBatch> {
@@ -200,7 +200,7 @@ impl ExecutionPlan for FilesExec {
                     let files = files.map_err(wrap)?;
                     progress.add_source_bytes(files.iter().map(|(fragment, ..)| fragment.size).sum());
                     notes.update(partition, |outcome| outcome.digests.extend(files.iter().map(|(.., digest)| *digest)));
-                    assemble(files, &columns, &schema)
+                    assemble(&files, &columns, &schema)
                 })();
                 futures::future::ready(made)
             });

@@ -126,6 +126,9 @@ impl Notes {
     }
 }
 
+/// Shards that may wait for the disk while every thread works on another.
+const WAITING: usize = 1;
+
 /// The most memory that operators which can spill may hold.
 const MEMORY_LIMIT: usize = 512 << 20;
 
@@ -165,7 +168,7 @@ pub fn run(job: Job) -> Result<Vec<ShardOutcome>> {
                     Ok(batches)
                 })
             })
-            .buffered(threads);
+            .buffered(threads + WAITING);
         let mut outcomes = Vec::with_capacity(tasks);
         while let Some(joined) = shards.next().await {
             let batches = match joined {

@@ -83,7 +83,7 @@ impl Sink {
             rows += batch.rows() as u64;
             if let Some(writer) = &mut writer {
                 let before = thread_cpu_seconds();
-                writer.write(&batch).map_err(|message| wrap(write_error(message)))?;
+                writer.write(&batch).map_err(|message| wrap(write_error(&message)))?;
                 cpu_seconds += thread_cpu_seconds() - before;
             }
         }
@@ -92,8 +92,10 @@ impl Sink {
         outcome.cpu_seconds += cpu_seconds;
         outcome.seconds = started.elapsed().as_secs_f64();
         if let Some(writer) = writer {
-            let file = writer.finish().map_err(|message| wrap(write_error(message)))?;
-            file.commit(&outcome).map_err(wrap)?;
+            let file = writer.finish().map_err(|message| wrap(write_error(&message)))?;
+            // Syncing waits for the disk: a worker thread has better things to do.
+            let committed = tokio::task::spawn_blocking(move || file.commit(&outcome).map(|()| outcome));
+            outcome = committed.await.map_err(|error| failed(error.to_string()))?.map_err(wrap)?;
         }
         self.progress.add_shard();
         let text = serde_json::to_string(&outcome).map_err(|error| failed(error.to_string()))?;
@@ -109,7 +111,7 @@ impl Sink {
 }
 
 /// A shard that can't be written is the disk's fault far more often than ours.
-fn write_error(message: String) -> Error {
+fn write_error(message: &str) -> Error {
     Error::Dataset { message: format!("writing a shard failed: {message}"), help: None }
 }
 

@@ -139,8 +139,6 @@ impl ArgKind {
 fn is_side(side: i64) -> bool {
     (1..=65_535).contains(&side)
 }
-
-#[expect(clippy::cast_precision_loss, reason = "a parameter beyond 2^53 isn't meant exactly")]
 fn as_float(value: &ArgValue) -> Option<f64> {
     match value {
         ArgValue::Int(number) => Some(*number as f64),

@@ -84,7 +84,7 @@ impl PixelPass {
             line_bytes *= lines;
             lines = lines.min(1);
         }
-        let to_line = if lines == 0 { 0 } else { out.len() / lines };
+        let to_line = out.len().checked_div(lines).unwrap_or(0);
         if to_line == 0 {
             return Ok(());
         }

@@ -107,7 +107,6 @@ impl Element for f64 {
     fn widen(self) -> Wide {
         Wide::Float(self)
     }
-    #[expect(clippy::cast_precision_loss, reason = "rounds to the nearest, as documented")]
     fn narrow(wide: Wide) -> Option<Self> {
         Some(match wide {
             Wide::Int(value) => value as Self,

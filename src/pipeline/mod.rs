@@ -13,7 +13,7 @@ mod segment;
 
 pub mod settings;
 
-pub use check::{Checked, SETTINGS, check, load, read_setting};
+pub use check::{Checked, arguments, check, load};
 pub use cut::{Cut, cuts};
 pub use graph::{ColumnId, Graph, GraphColumn, Producer, Source, Step, StepId};
 

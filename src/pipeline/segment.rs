@@ -93,6 +93,7 @@ impl Segment {
     ///
     /// # Errors
     /// When the input doesn't have the layout of its type, or a batch is too large for one column.
+    #[expect(clippy::too_many_arguments, reason = "the pieces of one batch")]
     pub fn run(
         &mut self,
         input: &ArrayRef,

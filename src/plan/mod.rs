@@ -9,7 +9,7 @@ use crate::profile::Profile;
 use crate::types::Codec;
 use crate::types::units::{show_bytes, show_rate, show_seconds};
 
-/// Epochs when the pipeline doesn't say: what an ImageNet training has.
+/// Epochs when the pipeline doesn't say: what a training on `ImageNet` has.
 pub const DEFAULT_EPOCHS: u64 = 90;
 /// Of candidates whose scores differ by less than this, the smaller is taken.
 const TIE: f64 = 0.02;
@@ -118,8 +118,6 @@ fn resolve_cut(profile: &Profile, word: &str) -> Result<String> {
     };
     Err(Error::Usage { message, help: Some(help) })
 }
-
-#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
 fn obstacle(candidate: &Candidate, settings: &PlanSettings, cut: Option<&str>, disk: Option<u64>) -> Option<String> {
     if cut.is_some_and(|cut| cut != candidate.cut) {
         return Some("another cut is asked for".to_owned());

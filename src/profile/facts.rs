@@ -95,12 +95,6 @@ impl Measured {
     pub fn inverse(self, numerator: f64) -> Self {
         Self { estimate: numerator / self.estimate, low: numerator / self.high, high: numerator / self.low }
     }
-
-    /// The larger of two figures.
-    #[must_use]
-    pub fn max(self, other: Self) -> Self {
-        if self.estimate >= other.estimate { self } else { other }
-    }
 }
 
 /// The machine that was measured.
@@ -189,7 +183,7 @@ pub struct Profile {
     pub seconds: f64,
     /// Rows of the sample that couldn't be processed.
     pub bad_rows: u64,
-    /// Thread-seconds a row to read and digest a source file.
+    /// Thread-seconds a row to read and digest a source file as a build does.
     pub read_source: Measured,
     /// The steps.
     pub steps: Vec<StepFacts>,

@@ -9,6 +9,7 @@ use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
 
 use super::facts::{CutFacts, Machine as MachineFacts, Measured, Profile, Representation, StepFacts};
 use super::sample::stratified;
+use super::seen::{CodecSeen, CutSeen, Seen};
 use super::storage;
 use crate::diag::{DataError, Error, Result};
 use crate::format::shard::{ShardReader, ShardWriter};
@@ -37,35 +38,11 @@ impl Default for ProfileLimit {
 
 /// Rows that are timed together: enough to hide the clock, few enough to see the spread.
 const GROUP: usize = 16;
-/// Groups a thread tries each candidate on.
-const CANDIDATE_GROUPS: usize = 4;
-
-/// Everything that one thread saw. Times are seconds a row, one value a group.
-#[derive(Default)]
-struct Seen {
-    read: Vec<f64>,
-    source_bytes: Vec<f64>,
-    steps: Vec<(Vec<f64>, Vec<f64>)>,
-    cuts: Vec<CutSeen>,
-    failures: Vec<DataError>,
-    rows: u64,
-}
-
-#[derive(Default)]
-struct CutSeen {
-    offline: Vec<f64>,
-    online: Vec<f64>,
-    raw_bytes: Vec<f64>,
-    codecs: Vec<CodecSeen>,
-}
-
-#[derive(Default)]
-struct CodecSeen {
-    encode: Vec<f64>,
-    decode: Vec<f64>,
-    stored: Vec<f64>,
-    raw: Vec<f64>,
-}
+/// Groups that make a batch on which candidates are tried: as many rows as a stream's batch has, so that they don't
+/// stay in a processor's cache as fewer would.
+const BATCH_GROUPS: usize = 4;
+/// Batches that a thread tries each candidate on.
+const CANDIDATE_BATCHES: usize = 2;
 
 /// What identifies the definition that a profile was made for.
 #[must_use]
@@ -133,7 +110,9 @@ pub fn profile(graph: &Graph, cuts: &[Cut], threads: usize, limit: ProfileLimit,
     let facts = cuts
         .iter()
         .zip(&all.cuts)
-        .map(|(cut, seen)| cut_facts(cut, seen, read_source, &bench, (rows_total, source_bytes_total)))
+        .map(|(cut, seen)| {
+            cut_facts(cut, seen, Measured::of(&all.read_again), &bench, (rows_total, source_bytes_total))
+        })
         .collect();
     let steps = graph
         .steps
@@ -165,14 +144,14 @@ pub fn profile(graph: &Graph, cuts: &[Cut], threads: usize, limit: ProfileLimit,
     })
 }
 
-fn cut_facts(cut: &Cut, seen: &CutSeen, read_source: Measured, bench: &Bench<'_>, total: (u64, u64)) -> CutFacts {
+fn cut_facts(cut: &Cut, seen: &CutSeen, read_again: Measured, bench: &Bench<'_>, total: (u64, u64)) -> CutFacts {
     let raw_bytes = bench.raw_bytes(cut, seen, total);
     let representations = if cut.word == BY_REFERENCE {
         vec![Representation {
             codec: Codec::None,
             stored_bytes: Measured::exact(0.0),
             encode: Measured::exact(0.0),
-            decode: read_source,
+            decode: read_again,
         }]
     } else {
         Codec::ALL
@@ -240,7 +219,9 @@ impl<'g> Bench<'g> {
                 .collect(),
             ..Seen::default()
         };
-        let pool = BufferPool::new(4 * GROUP);
+        let pool = BufferPool::new(2 * BATCH_GROUPS * GROUP);
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let runtime = runtime.map_err(|error| Error::internal("the runtime", error))?;
         let mut steps: Vec<Machine> =
             self.steps.iter().map(|program| Machine::new(program, pool.clone())).collect::<Result<_>>()?;
         let mut candidates = self
@@ -254,13 +235,14 @@ impl<'g> Bench<'g> {
             // Half of the time is for the steps, half for the candidates; each thread sees one group at least.
             let late = started.elapsed().as_secs_f64() > limit.seconds / 2.0 && !kept.is_empty();
             let Some(group) = groups.get(at).filter(|_| !late) else { break };
-            let group = self.run_steps(group, &mut steps, &mut seen)?;
-            if kept.len() < CANDIDATE_GROUPS && !group.0.is_empty() {
+            let group = self.run_steps(&runtime, group, &mut steps, &mut seen)?;
+            if kept.len() < BATCH_GROUPS * CANDIDATE_BATCHES && !group.0.is_empty() {
                 kept.push(group);
             }
         }
         let path = self.scratch.join(format!(".profile-{}-{worker}.parquet", std::process::id()));
-        for (round, (keys, columns)) in kept.iter().enumerate() {
+        for (round, groups) in kept.chunks(BATCH_GROUPS).enumerate() {
+            let (keys, columns) = &join(groups)?;
             for (at, machines) in candidates.iter_mut().enumerate() {
                 let late = started.elapsed().as_secs_f64() > limit.seconds && round > 0;
                 if !late {
@@ -273,11 +255,17 @@ impl<'g> Bench<'g> {
     }
 
     /// Reads a group and runs every step over it, one at a time. Gives the good rows' keys and source columns.
-    fn run_steps(&self, group: &[Fragment], steps: &mut [Machine], seen: &mut Seen) -> Result<(Vec<RowKey>, Columns)> {
+    fn run_steps(
+        &self,
+        runtime: &tokio::runtime::Runtime,
+        group: &[Fragment],
+        steps: &mut [Machine],
+        seen: &mut Seen,
+    ) -> Result<(Vec<RowKey>, Columns)> {
         let begun = now();
         let mut files = Vec::with_capacity(group.len());
         for fragment in group {
-            match self.source.read_blocking(fragment) {
+            match runtime.block_on(self.source.read(fragment)) {
                 Ok(bytes) => {
                     std::hint::black_box(Fingerprint::of_bytes(&bytes));
                     files.push((fragment, bytes));
@@ -291,6 +279,12 @@ impl<'g> Bench<'g> {
             }
         }
         seen.read.push(per_row(begun, group.len()));
+        // A stream reads without the detour through a runtime, and, from the second epoch on, from the page cache.
+        let begun = now();
+        for (fragment, _) in &files {
+            std::hint::black_box(Fingerprint::of_bytes(&self.source.read_blocking(fragment)?));
+        }
+        seen.read_again.push(per_row(begun, files.len()));
         let mut keys: Vec<RowKey> = files.iter().map(|(fragment, _)| RowKey::of_fragment(&fragment.path, 0)).collect();
         let mut paths: Vec<&str> = files.iter().map(|(fragment, _)| fragment.path.as_str()).collect();
         let bytes = files.iter().map(|(_, bytes)| bytes.clone()).collect();
@@ -340,10 +334,10 @@ impl<'g> Bench<'g> {
         }
         seen.rows += keys.len() as u64;
         for ((cut, ..), seen) in self.cuts.iter().zip(&mut seen.cuts) {
-            let bytes = cut.frontier.iter().filter_map(|id| columns[id.0].as_ref()).map(|c| bytes_per_row(c)).sum();
+            let bytes = cut.frontier.iter().filter_map(|id| columns[id.0].as_ref()).map(bytes_per_row).sum();
             seen.raw_bytes.push(bytes);
         }
-        seen.source_bytes.push(columns.get(1).and_then(Option::as_ref).map_or(0.0, |c| bytes_per_row(c)));
+        seen.source_bytes.push(columns.get(1).and_then(Option::as_ref).map_or(0.0, bytes_per_row));
         // Only the source's columns are kept: decoded pictures of every group would take more memory than a build.
         for (slot, column) in columns.iter_mut().zip(&self.graph.columns) {
             if column.producer != crate::pipeline::Producer::Source {
@@ -425,6 +419,22 @@ impl<'g> Bench<'g> {
     }
 }
 
+/// Groups as one batch.
+fn join(groups: &[(Vec<RowKey>, Columns)]) -> Result<(Vec<RowKey>, Columns)> {
+    let keys = groups.iter().flat_map(|(keys, _)| keys.iter().copied()).collect();
+    let places = groups.first().map_or(0, |(_, columns)| columns.len());
+    let columns = (0..places)
+        .map(|at| {
+            let parts: Vec<&dyn Array> = groups.iter().filter_map(|(_, columns)| columns[at].as_deref()).collect();
+            if parts.is_empty() {
+                return Ok(None);
+            }
+            arrow::compute::concat(&parts).map(Some).map_err(|error| Error::internal("the profile", error))
+        })
+        .collect::<Result<_>>()?;
+    Ok((keys, columns))
+}
+
 /// Runs a remainder until its memory is warm, then times it.
 fn time_online(online: &mut Machine, batch: &Batch, seen: &mut Vec<f64>) -> Result<()> {
     drop(online.run(batch, 0)?);
@@ -466,42 +476,9 @@ fn note(failures: &mut Vec<DataError>, failed: &[StepFailure], paths: &[&str]) {
         reason: failure.reason.clone(),
     }));
 }
-
-#[expect(clippy::cast_precision_loss, reason = "a number of rows")]
 fn per_row(begun: Instant, rows: usize) -> f64 {
     begun.elapsed().as_secs_f64() / rows.max(1) as f64
 }
-
-#[expect(clippy::cast_precision_loss, reason = "a number of bytes")]
 fn bytes_per_row(column: &ArrayRef) -> f64 {
     array_bytes(column) as f64 / column.len().max(1) as f64
-}
-
-impl Seen {
-    fn merge(&mut self, other: Self) {
-        self.read.extend(other.read);
-        self.source_bytes.extend(other.source_bytes);
-        self.failures.extend(other.failures);
-        self.rows += other.rows;
-        if self.steps.is_empty() {
-            self.steps = other.steps;
-            self.cuts = other.cuts;
-            return;
-        }
-        for (mine, theirs) in self.steps.iter_mut().zip(other.steps) {
-            mine.0.extend(theirs.0);
-            mine.1.extend(theirs.1);
-        }
-        for (mine, theirs) in self.cuts.iter_mut().zip(other.cuts) {
-            mine.offline.extend(theirs.offline);
-            mine.online.extend(theirs.online);
-            mine.raw_bytes.extend(theirs.raw_bytes);
-            for (mine, theirs) in mine.codecs.iter_mut().zip(theirs.codecs) {
-                mine.encode.extend(theirs.encode);
-                mine.decode.extend(theirs.decode);
-                mine.stored.extend(theirs.stored);
-                mine.raw.extend(theirs.raw);
-            }
-        }
-    }
 }

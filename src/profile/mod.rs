@@ -3,6 +3,7 @@
 mod facts;
 mod measure;
 mod sample;
+mod seen;
 mod storage;
 
 pub use facts::{CutFacts, Machine, Measured, Profile, Representation, StepFacts, StorageFacts};

@@ -14,14 +14,8 @@ pub fn stratified(fragments: &[Fragment], rows: usize, seed: u64) -> Vec<Fragmen
     by_size.sort_by(|a, b| a.size.cmp(&b.size).then_with(|| a.path.cmp(&b.path)));
     let stream = StreamKey::new(seed, "__profile");
     let start = f64::from(stream.stream(0, RowKey([0; 16])).unit_f32());
-    #[expect(clippy::cast_precision_loss, reason = "a place in a list")]
     let step = fragments.len() as f64 / wanted.max(1) as f64;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "a place in a list, clamped to it"
-    )]
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a place in a list, clamped to it")]
     let mut sample: Vec<(u64, &Fragment)> = (0..wanted)
         .filter_map(|at| by_size.get(((at as f64 + start) * step) as usize))
         .map(|fragment| (stream.stream(1, RowKey::of_fragment(&fragment.path, 0)).next_u64(), *fragment))

@@ -59,8 +59,6 @@ pub fn measure(folder: &Path) -> Result<StorageFacts> {
     files::remove_if_there(&path)?;
     facts
 }
-
-#[expect(clippy::cast_precision_loss, reason = "a number of bytes")]
 fn trial(path: &Path) -> io::Result<StorageFacts> {
     // Bytes that no file system can compress away.
     let mut piece = vec![0_u8; PIECE];

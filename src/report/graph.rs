@@ -8,7 +8,6 @@ use crate::types::units::{show_bytes, show_count};
 
 /// The graph as text: source, steps, output, cuts.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
 pub fn graph_text(graph: &Graph) -> String {
     let listing = &graph.source.listing;
     let bytes: u64 = listing.fragments.iter().map(|fragment| fragment.size).sum();

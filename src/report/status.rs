@@ -10,7 +10,6 @@ const LISTED: usize = 5;
 
 /// The state of a data set as text.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "bytes below 2^53")]
 pub fn status_text(published: Option<&Manifest>, found: &Freshness, up_to_date: bool) -> String {
     let mut text = String::new();
     match published {

@@ -120,7 +120,7 @@ pub fn compare(
         };
         let state = match state {
             State::Stale(reasons) => resumed(fragments, wanted, dataset).map_or(State::Stale(reasons), State::Fresh),
-            fresh => fresh,
+            fresh @ State::Fresh(_) => fresh,
         };
         shards.push(ShardState { range, state });
     }

@@ -34,7 +34,7 @@ impl Batch {
     /// Bytes that the columns refer to (shared buffers are counted where they are referred to).
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.columns.iter().map(|column| array_bytes(column)).sum()
+        self.columns.iter().map(array_bytes).sum()
     }
 }
 

@@ -104,14 +104,12 @@ impl RandomStream {
     }
 
     /// A uniform float in `[0, 1)` with 24 random bits.
-    #[expect(clippy::cast_precision_loss, reason = "24 bits fit an f32 exactly")]
     pub fn unit_f32(&mut self) -> f32 {
         (self.next_u32() >> 8) as f32 * (1.0 / 16_777_216.0)
     }
 
     /// True with that probability.
     pub fn chance(&mut self, probability: f64) -> bool {
-        #[expect(clippy::cast_precision_loss, reason = "53 bits fit an f64 exactly")]
         let unit = (self.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0);
         unit < probability
     }

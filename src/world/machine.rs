@@ -34,8 +34,6 @@ pub fn thread_cpu_seconds() -> f64 {
 pub fn process_cpu_seconds() -> f64 {
     seconds(ClockId::ProcessCPUTime)
 }
-
-#[expect(clippy::cast_precision_loss, reason = "a CPU time is far below 2^53 nanoseconds")]
 fn seconds(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

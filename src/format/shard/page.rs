@@ -5,6 +5,7 @@ use parquet::basic::Compression;
 
 use crate::types::BufferPool;
 
+#[expect(clippy::struct_field_names, reason = "three lengths")]
 /// What a page header says (Parquet format, `PageHeader` in Thrift's compact protocol).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageHeader {

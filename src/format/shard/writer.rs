@@ -168,7 +168,6 @@ fn one_value_a_page(properties: WriterPropertiesBuilder, column: &NamedColumn) -
     properties.set_write_batch_size(1).set_column_data_page_size_limit(ColumnPath::new(path), 1)
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn reason(error: ParquetError) -> String {
     match error {
         ParquetError::External(inner) => inner.to_string(),

@@ -15,7 +15,7 @@ use super::parse::parse;
 use crate::diag::{Diagnostic, Diagnostics, Error, Result, Severity, SourceText};
 use crate::world::files;
 
-pub use settings::{SETTINGS, read_setting};
+pub use steps::arguments;
 
 /// A pipeline without errors.
 pub struct Checked {

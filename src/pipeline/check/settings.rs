@@ -8,7 +8,7 @@ use crate::types::Codec;
 use crate::types::units::parse_bytes;
 
 /// The keys of `[plan]`; each is a flag of the command line too.
-pub const SETTINGS: &[&str] = &["objective", "storage_budget", "epochs", "trainer_rate", "cut", "codec"];
+const SETTINGS: &[&str] = &["objective", "storage_budget", "epochs", "trainer_rate", "cut", "codec"];
 
 /// Reads `on_error`.
 pub fn on_error(tree: &Table, list: &mut Vec<Diagnostic>) -> OnError {
@@ -47,7 +47,7 @@ fn report(entry: &Entry, expected: &str, list: &mut Vec<Diagnostic>) {
 ///
 /// # Errors
 /// What was expected.
-pub fn read_setting(settings: &mut PlanSettings, key: &str, value: &Value) -> Result<(), String> {
+fn read_setting(settings: &mut PlanSettings, key: &str, value: &Value) -> Result<(), String> {
     let word = |known: &[&str]| -> Result<String, String> {
         let expected = format!("expected one of {}", keys::quoted(known));
         let text = value.text().ok_or_else(|| format!("{expected}, found {}", value.describe()))?;
@@ -74,7 +74,6 @@ pub fn read_setting(settings: &mut PlanSettings, key: &str, value: &Value) -> Re
             _ => return Err("expected a whole number of at least 1".to_owned()),
         },
         "trainer_rate" => {
-            #[expect(clippy::cast_precision_loss, reason = "a rate")]
             let rate = match value.kind {
                 ValueKind::Int(rate) => rate as f64,
                 ValueKind::Float(rate) => rate,

@@ -84,6 +84,23 @@ fn later_columns(values: &[Value]) -> Vec<Later> {
     found
 }
 
+/// The arguments of an op from TOML text, such as `size = 256`, defaults filled in.
+///
+/// # Errors
+/// The first thing that is wrong with the text.
+pub fn arguments(op: &dyn ErasedOp, text: &str) -> Result<Args, String> {
+    let (table, mut list) = crate::pipeline::parse(text);
+    let checker = StepChecker { at: 0, table: &table, span: &(0..text.len()), paths: &[], later: &[], previous: None };
+    let args = checker.arguments(op, &mut list);
+    match list.into_iter().next() {
+        Some(wrong) => {
+            let label = wrong.labels.into_iter().next().map(|(_, label)| label).unwrap_or_default();
+            Err(format!("{} ({label})", wrong.message))
+        }
+        None => args.ok_or_else(|| "its parameters are wrong".to_owned()),
+    }
+}
+
 struct StepChecker<'a> {
     at: usize,
     table: &'a Table,
@@ -116,10 +133,12 @@ impl StepChecker<'_> {
             ));
         }
         let args = op.map(|op| self.arguments(op, list));
-        let product = op.and_then(|op| op.info().product).map(ToOwned::to_owned);
+        // An unknown op's column is guessed from the op that was probably meant, so that what reads it isn't in error.
+        let meant = op.or_else(|| self.meant());
+        let product = meant.and_then(|op| op.info().product).map(ToOwned::to_owned);
         let first_input =
             inputs.as_ref().and_then(|inputs| inputs.first()).map(|input| scope.columns[*input].name.clone());
-        let out_name = out.or(product).or(first_input);
+        let out_name = out.or(product).or(first_input.filter(|_| meant.is_some()));
         let bound = match (op, args.flatten(), &inputs) {
             (Some(op), Some(args), Some(inputs)) => self.bind(op, args, inputs, scope, list),
             _ => None,
@@ -143,6 +162,12 @@ impl StepChecker<'_> {
 
     fn key_span(&self, key: &str) -> Span {
         self.table.get(key).map_or(self.span.clone(), |entry| entry.value.span.clone())
+    }
+
+    /// The op that was probably meant by an unknown name.
+    fn meant(&self) -> Option<&'static dyn ErasedOp> {
+        let name = self.table.get("op")?.value.text()?;
+        ops::find(nearest(name, ops::OPS.iter().map(|op| op.info().name))?)
     }
 
     /// The table's header is all that a step without keys has.
@@ -225,7 +250,7 @@ impl StepChecker<'_> {
 
     /// A column that isn't there now: maybe a later step makes it, maybe from what this step makes.
     fn unknown(&self, name: &str, span: Span, scope: &Scope) -> Diagnostic {
-        let Some(maker) = self.later.iter().find(|later| later.step >= self.at && later.name == name) else {
+        let Some(maker) = self.later.iter().find(|later| later.step > self.at && later.name == name) else {
             return columns::unknown(name, span, scope);
         };
         if let Some(mine) = self.later.iter().find(|later| later.step == self.at)

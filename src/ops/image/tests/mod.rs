@@ -1,5 +1,7 @@
 //! Decoding and resizing against Pillow's values; here is where fixtures and values are.
 
+#![expect(clippy::cast_possible_truncation, reason = "small numbers")]
+
 mod decode_errors;
 mod decode_reference;
 mod resize_reference;

@@ -1,0 +1,12 @@
+//! Tests of whole runs, in one binary.
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod bad_input;
+mod check;
+mod kill;
+mod laws;
+mod project;
+mod pyarrow;
+mod rebuild;
+mod streams;
+mod tidy;
