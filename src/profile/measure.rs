@@ -385,13 +385,19 @@ impl<'g> Bench<'g> {
         let order: Vec<usize> = (0..stored.rows()).map(|row| row * 7 % stored.rows()).collect();
         let order = if stored.rows().is_multiple_of(7) { (0..stored.rows()).collect() } else { order };
         for (codec, seen_codec) in Codec::ALL.iter().zip(&mut seen.codecs) {
-            let file = storage::HashingFile::create(path)?;
-            let begun = now();
-            let mut writer = ShardWriter::new(file, &columns, *codec).map_err(fail)?;
-            writer.write(&stored).map_err(fail)?;
-            let file = writer.finish().map_err(fail)?;
-            let stored_bytes = file.finish();
-            seen_codec.encode.push(per_row(begun, stored.rows()));
+            let started = now();
+            let mut stored_bytes = 0;
+            for _ in 0..REPEATS {
+                let file = storage::HashingFile::create(path)?;
+                let begun = now();
+                let mut writer = ShardWriter::new(file, &columns, *codec).map_err(fail)?;
+                writer.write(&stored).map_err(fail)?;
+                stored_bytes = writer.finish().map_err(fail)?.finish();
+                seen_codec.encode.push(per_row(begun, stored.rows()));
+                if started.elapsed().as_secs_f64() > REPEAT_SECONDS / 4.0 {
+                    break;
+                }
+            }
             seen_codec.stored.push(stored_bytes as f64);
             seen_codec.raw.push(raw);
             let reader = ShardReader::open(Arc::new(LocalFile::open(path)?), &columns).map_err(fail)?;
