@@ -10,6 +10,7 @@ use crate::pipeline::{self, Cut, Graph, Objective, PlanSettings, cuts};
 use crate::plan::{Plan, plan as choose};
 use crate::profile::{self, Profile, ProfileLimit};
 use crate::report::plan_text;
+use crate::store::{Dataset, definition};
 use crate::types::Codec;
 use crate::types::units::{parse_bytes, show_bytes, show_count, show_rate, show_seconds};
 use crate::world::{files, machine};
@@ -106,7 +107,16 @@ impl Prepared {
 
     /// Chooses from a profile.
     pub fn choose(&self, profile: &Profile) -> Result<Plan> {
-        choose(profile, &self.settings, files::free_bytes(&self.folder))
+        let published = Dataset::at(&self.folder).manifest()?;
+        // What is built is good as long as its own cut would still store the same.
+        let built = published.as_ref().filter(|manifest| {
+            self.cuts.iter().any(|cut| {
+                let now = definition(&cut.offline_program(&self.graph), manifest.codec, cut.by_reference);
+                cut.word == manifest.cut && now == manifest.definition
+            })
+        });
+        let built = built.map(|manifest| (manifest.cut.as_str(), manifest.codec));
+        choose(profile, &self.settings, files::free_bytes(&self.folder), built)
     }
 
     /// The cut that a plan chose.

@@ -18,11 +18,11 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 
 use super::batches::{properties, schema, to_record_batch, wrap};
-use super::job::{Notes, ShardTask};
+use super::job::{BadRow, Notes, ShardTask};
 use super::progress::Progress;
 use crate::diag::Error;
 use crate::format::{FileSource, Fragment};
-use crate::pipeline::Program;
+use crate::pipeline::{OnError, Program};
 use crate::types::batch::binary_view_of_rows;
 use crate::types::{Batch, Fingerprint, NamedColumn, RowKey};
 
@@ -35,6 +35,7 @@ pub struct FilesExec {
     tasks: Arc<Vec<ShardTask>>,
     columns: Arc<Vec<SourceColumn>>,
     batch_bytes: u64,
+    on_error: OnError,
     notes: Arc<Notes>,
     progress: Arc<Progress>,
     schema: SchemaRef,
@@ -56,6 +57,7 @@ impl FilesExec {
         tasks: Arc<Vec<ShardTask>>,
         program: &Program,
         batch_bytes: u64,
+        on_error: OnError,
         notes: Arc<Notes>,
         progress: Arc<Progress>,
     ) -> crate::diag::Result<Self> {
@@ -72,7 +74,7 @@ impl FilesExec {
         let schema = schema(named);
         let properties = properties(Arc::clone(&schema), tasks.len());
         let columns = Arc::new(columns);
-        Ok(Self { source, tasks, columns, batch_bytes, notes, progress, schema, properties })
+        Ok(Self { source, tasks, columns, batch_bytes, on_error, notes, progress, schema, properties })
     }
 }
 
@@ -93,25 +95,50 @@ fn batches(fragments: &[Fragment], batch_bytes: u64) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Reads one batch, with the digest of every file.
-async fn read(
-    source: FileSource,
-    fragments: Vec<Fragment>,
-) -> crate::diag::Result<Vec<(Fragment, Bytes, Fingerprint)>> {
+/// A file that was read, with the digest of its content.
+type ReadFile = (Fragment, Bytes, Fingerprint);
+
+/// Reads one batch; a file that can't be read has its error in its place.
+async fn read(source: FileSource, fragments: Vec<Fragment>) -> Vec<(Fragment, crate::diag::Result<Bytes>)> {
     let mut files = Vec::with_capacity(fragments.len());
     for fragment in fragments {
-        let bytes = source.read(&fragment).await?;
-        let digest = Fingerprint::of_bytes(&bytes);
-        files.push((fragment, bytes, digest));
+        let bytes = source.read(&fragment).await;
+        files.push((fragment, bytes));
     }
-    Ok(files)
+    files
 }
 
-fn assemble(
-    files: &[(Fragment, Bytes, Fingerprint)],
-    columns: &[SourceColumn],
-    schema: &SchemaRef,
-) -> Result<RecordBatch> {
+/// Keeps the files that could be read; the others end the run or are noted, by policy. `next` counts the task's files.
+fn readable(
+    files: Vec<(Fragment, crate::diag::Result<Bytes>)>,
+    on_error: OnError,
+    notes: &Notes,
+    task: usize,
+    next: &mut usize,
+) -> crate::diag::Result<Vec<ReadFile>> {
+    let mut kept = Vec::with_capacity(files.len());
+    for (fragment, bytes) in files {
+        let at = *next;
+        *next += 1;
+        match bytes {
+            Ok(bytes) => {
+                let digest = Fingerprint::of_bytes(&bytes);
+                notes.add_read(task, at);
+                notes.update(task, |outcome| outcome.digests.push(digest));
+                kept.push((fragment, bytes, digest));
+            }
+            // A file that changes while it is read is nobody's bad sample.
+            Err(Error::Io { source, .. }) if on_error == OnError::Skip => notes.update(task, |outcome| {
+                outcome.digests.push(Fingerprint([0; 16]));
+                outcome.bad.push(BadRow { fragment: at, step: "source".to_owned(), reason: source.to_string() });
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(kept)
+}
+
+fn assemble(files: &[ReadFile], columns: &[SourceColumn], schema: &SchemaRef) -> Result<RecordBatch> {
     let keys = files.iter().map(|(fragment, ..)| RowKey::of_fragment(&fragment.path, 0)).collect();
     let columns = columns
         .iter()
@@ -186,7 +213,8 @@ impl ExecutionPlan for FilesExec {
         let fragments = task.fragments.clone();
         let ranges = batches(&fragments, self.batch_bytes);
         let (source, columns, schema) = (self.source.clone(), Arc::clone(&self.columns), Arc::clone(&self.schema));
-        let (notes, progress) = (Arc::clone(&self.notes), Arc::clone(&self.progress));
+        let (notes, progress, on_error) = (Arc::clone(&self.notes), Arc::clone(&self.progress), self.on_error);
+        let mut next = 0;
         let stream = futures::stream::iter(ranges)
             .map(move |range| tokio::spawn(read(source.clone(), fragments[range].to_vec())))
             // One batch is read while the one before is processed.
@@ -197,9 +225,8 @@ impl ExecutionPlan for FilesExec {
                     if progress.is_cancelled() {
                         return Err(wrap(Error::internal("the engine", "the run was stopped")));
                     }
-                    let files = files.map_err(wrap)?;
+                    let files = readable(files, on_error, &notes, partition, &mut next).map_err(wrap)?;
                     progress.add_source_bytes(files.iter().map(|(fragment, ..)| fragment.size).sum());
-                    notes.update(partition, |outcome| outcome.digests.extend(files.iter().map(|(.., digest)| *digest)));
                     assemble(&files, &columns, &schema)
                 })();
                 futures::future::ready(made)

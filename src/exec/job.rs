@@ -101,12 +101,27 @@ pub struct Job {
 pub struct Notes {
     tasks: Arc<Vec<ShardTask>>,
     outcomes: Mutex<Vec<ShardOutcome>>,
+    /// Of each task, the source file of every row that was read, by its place in the task.
+    read: Mutex<Vec<Vec<usize>>>,
 }
 
 impl Notes {
     fn new(tasks: Arc<Vec<ShardTask>>) -> Self {
         let outcomes = (0..tasks.len()).map(|task| ShardOutcome { task, ..ShardOutcome::default() }).collect();
-        Self { tasks, outcomes: Mutex::new(outcomes) }
+        let read = Mutex::new(vec![Vec::new(); tasks.len()]);
+        Self { tasks, outcomes: Mutex::new(outcomes), read }
+    }
+
+    pub(super) fn add_read(&self, task: usize, fragment: usize) {
+        if let Some(rows) = self.read.lock().unwrap_or_else(PoisonError::into_inner).get_mut(task) {
+            rows.push(fragment);
+        }
+    }
+
+    /// The source file of the row that was read as number `row`.
+    pub(super) fn fragment(&self, task: usize, row: usize) -> usize {
+        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        read.get(task).and_then(|rows| rows.get(row)).copied().unwrap_or(row)
     }
 
     pub(super) fn path(&self, task: usize, fragment: usize) -> String {
@@ -201,6 +216,7 @@ fn plan(job: Job) -> Result<Arc<dyn ExecutionPlan>> {
         tasks,
         &job.program,
         job.batch_bytes,
+        job.on_error,
         Arc::clone(&notes),
         Arc::clone(&job.progress),
     )?);
@@ -223,4 +239,69 @@ fn read_outcomes(batch: &RecordBatch) -> Result<Vec<ShardOutcome>> {
         .flatten()
         .map(|text| serde_json::from_str(text).map_err(|error| Error::internal("the engine", error)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::ops::{ArgValue, Args};
+    use crate::pipeline::Call;
+    use crate::types::{ColumnType, DType, NamedColumn};
+
+    /// Three files: a good one, one that is gone, and one of a class that isn't among the classes.
+    fn job(folder: &std::path::Path, on_error: OnError) -> Job {
+        let fragments: Vec<Fragment> = ["a/1.png", "a/gone.png", "b/2.png"]
+            .map(|path| Fragment { path: path.to_owned(), size: 1, modified_ns: 0 })
+            .to_vec();
+        for fragment in [&fragments[0], &fragments[2]] {
+            let path = folder.join(&fragment.path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        }
+        let named = |name: &str, column_type| NamedColumn { name: name.to_owned(), column_type };
+        let classes = ArgValue::List(vec![ArgValue::Text("a".to_owned())]);
+        let program = Program {
+            seed: 0,
+            columns: vec![named("path", ColumnType::Text), named("label", ColumnType::Scalar(DType::I64))],
+            inputs: 1,
+            calls: vec![Call {
+                step: "label".to_owned(),
+                op: "path.label".to_owned(),
+                version: 1,
+                args: Args(BTreeMap::from([("classes".to_owned(), classes)])),
+                inputs: vec![0],
+                output: 1,
+            }],
+            outputs: vec![1],
+        };
+        Job {
+            source: FileSource::new(folder).unwrap(),
+            tasks: vec![ShardTask { fragments }],
+            program,
+            codec: Codec::None,
+            on_error,
+            jobs: 1,
+            batch_bytes: 1 << 20,
+            store: None,
+            progress: Arc::default(),
+        }
+    }
+
+    #[test]
+    fn unreadable_and_bad_files_are_noted_under_their_own_places() {
+        let folder = tempfile::tempdir().unwrap();
+        let outcomes = run(job(folder.path(), OnError::Skip)).unwrap();
+        let places: Vec<(usize, &str)> = outcomes[0].bad.iter().map(|bad| (bad.fragment, bad.step.as_str())).collect();
+        assert_eq!(places, [(1, "source"), (2, "label")]);
+        assert_eq!((outcomes[0].rows, outcomes[0].digests.len()), (1, 3));
+    }
+
+    #[test]
+    fn an_unreadable_file_ends_a_strict_run_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = run(job(folder.path(), OnError::Fail)).unwrap_err().to_string();
+        assert!(error.contains("gone.png"), "{error}");
+    }
 }

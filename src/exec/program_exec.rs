@@ -121,7 +121,11 @@ impl ExecutionPlan for ProgramExec {
             let bad: Vec<BadRow> = outcome
                 .failures
                 .into_iter()
-                .map(|failure| BadRow { fragment: first + failure.row, step: failure.step, reason: failure.reason })
+                .map(|failure| BadRow {
+                    fragment: paths.fragment(partition, first + failure.row),
+                    step: failure.step,
+                    reason: failure.reason,
+                })
                 .collect();
             first += rows;
             progress.add_rows(rows as u64, bad.len() as u64);

@@ -95,34 +95,19 @@ impl PixelPass {
                 .data
                 .get(start..start + line_bytes)
                 .ok_or_else(|| PassFailure { at: 0, reason: "the tensor is shorter than its shape says".to_owned() })?;
-            if window.mirrored {
+            let from = if window.mirrored {
                 let reversed = self.line.resize(line_bytes);
                 for (to, from) in reversed.chunks_exact_mut(pixel).zip(from.chunks_exact(pixel).rev()) {
                     to.copy_from_slice(from);
                 }
-                map_line(
-                    &self.maps,
-                    self.selections.len(),
-                    input.dtype,
-                    channels,
-                    self.line.as_slice(),
-                    &mut self.between,
-                    to,
-                )?;
+                self.line.as_slice()
             } else if is_aligned(from, input.dtype) {
-                map_line(&self.maps, self.selections.len(), input.dtype, channels, from, &mut self.between, to)?;
+                from
             } else {
                 self.line.resize(line_bytes).copy_from_slice(from);
-                map_line(
-                    &self.maps,
-                    self.selections.len(),
-                    input.dtype,
-                    channels,
-                    self.line.as_slice(),
-                    &mut self.between,
-                    to,
-                )?;
-            }
+                self.line.as_slice()
+            };
+            map_line(&self.maps, self.selections.len(), input.dtype, channels, from, &mut self.between, to)?;
         }
         Ok(())
     }

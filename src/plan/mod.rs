@@ -42,11 +42,21 @@ pub struct Plan {
     pub epochs: u64,
 }
 
-/// Chooses from a profile. `disk` is how many bytes are free where the data set goes.
+/// How much better another candidate has to be than what is built already: the model's own error.
+const KEEP: f64 = 0.25;
+
+/// Chooses from a profile. `disk` is how many bytes are free where the data set goes; `built` is the cut and codec of
+/// a published data set that is still good: it needs no build, and is left only for something clearly better, so that
+/// a new measurement alone never causes a rebuild.
 ///
 /// # Errors
 /// When the forced cut or codec isn't there, or nothing fits the budget: with the least budget that would do.
-pub fn plan(profile: &Profile, settings: &PlanSettings, disk: Option<u64>) -> Result<Plan> {
+pub fn plan(
+    profile: &Profile,
+    settings: &PlanSettings,
+    disk: Option<u64>,
+    built: Option<(&str, Codec)>,
+) -> Result<Plan> {
     let epochs = settings.epochs.unwrap_or(DEFAULT_EPOCHS);
     let cost = CostSettings { epochs, trainer_rate: settings.trainer_rate };
     let mut candidates: Vec<Candidate> = profile
@@ -82,6 +92,16 @@ pub fn plan(profile: &Profile, settings: &PlanSettings, disk: Option<u64>) -> Re
         .filter(|at| settings.objective != Objective::Storage && score(&candidates[*at]) <= bound)
         .min_by(|a, b| stored(&candidates[*a]).total_cmp(&stored(&candidates[*b])).then(a.cmp(b)))
         .unwrap_or(best);
+    let kept = order.iter().copied().find(|at| {
+        let candidate = &candidates[*at];
+        let paid = match settings.objective {
+            Objective::TrainTime => candidate.estimate.offline_seconds.estimate,
+            Objective::Throughput | Objective::Storage => 0.0,
+        };
+        built == Some((candidate.cut.as_str(), candidate.codec))
+            && score(candidate) - paid <= score(&candidates[best]) * (1.0 + KEEP)
+    });
+    let (chosen, best) = kept.map_or((chosen, best), |kept| (kept, kept));
     let runner_up = order.iter().copied().find(|at| candidates[*at].cut != candidates[chosen].cut);
     let reason = reason(&candidates, chosen, best, runner_up, settings, epochs);
     Ok(Plan { candidates, chosen, reason, objective: settings.objective, epochs })

@@ -50,8 +50,9 @@ fn profile(cuts: &[(&str, f64, f64, f64)]) -> Profile {
 #[test]
 fn more_epochs_make_materializing_pay() {
     let facts = profile(&[("source", 0.0, 0.010, 0.0), ("resize", 0.020, 0.001, 200_000.0)]);
-    let choice =
-        |epochs| plan(&facts, &PlanSettings { epochs: Some(epochs), ..PlanSettings::default() }, None).expect("fits");
+    let choice = |epochs| {
+        plan(&facts, &PlanSettings { epochs: Some(epochs), ..PlanSettings::default() }, None, None).expect("fits")
+    };
     assert_eq!(choice(1).choice().cut, "source");
     assert_eq!(choice(2).choice().cut, "source");
     assert_eq!(choice(3).choice().cut, "resize");
@@ -63,7 +64,8 @@ fn more_epochs_make_materializing_pay() {
 #[test]
 fn a_budget_excludes_and_an_impossible_one_names_the_least() {
     let facts = profile(&[("bytes", 0.0, 0.010, 50_000.0), ("resize", 0.020, 0.001, 200_000.0)]);
-    let with = |budget| plan(&facts, &PlanSettings { storage_budget: Some(budget), ..PlanSettings::default() }, None);
+    let with =
+        |budget| plan(&facts, &PlanSettings { storage_budget: Some(budget), ..PlanSettings::default() }, None, None);
     assert_eq!(with(300_000_000).expect("fits").choice().cut, "resize");
     assert_eq!(with(100_000_000).expect("fits").choice().cut, "bytes");
     let error = with(1000).expect_err("nothing fits");
@@ -73,7 +75,8 @@ fn a_budget_excludes_and_an_impossible_one_names_the_least() {
 #[test]
 fn a_forced_cut_is_taken_and_an_unknown_one_named() {
     let facts = profile(&[("bytes", 0.0, 0.010, 50_000.0), ("resize", 0.020, 0.001, 200_000.0)]);
-    let with = |cut: &str| plan(&facts, &PlanSettings { cut: Some(cut.to_owned()), ..PlanSettings::default() }, None);
+    let with =
+        |cut: &str| plan(&facts, &PlanSettings { cut: Some(cut.to_owned()), ..PlanSettings::default() }, None, None);
     assert_eq!(with("bytes").expect("is there").choice().cut, "bytes");
     assert!(with("resise").expect_err("is not").help().is_some_and(|help| help.contains("did you mean `resize`")));
 }
@@ -89,7 +92,7 @@ proptest! {
         let names = ["a", "b", "c", "d", "e", "f", "g"];
         let cuts: Vec<_> = cuts.iter().zip(names).map(|((off, on, bytes), name)| (name, *off, *on, *bytes)).collect();
         let facts = profile(&cuts);
-        let with = |budget| plan(&facts, &PlanSettings { epochs: Some(epochs), storage_budget: Some(budget), ..PlanSettings::default() }, None);
+        let with = |budget| plan(&facts, &PlanSettings { epochs: Some(epochs), storage_budget: Some(budget), ..PlanSettings::default() }, None, None);
         let total = |(_, off, on, bytes): &(&str, f64, f64, f64)| off * 1000.0 + bytes * 1000.0 / 1e9 + on * 1000.0 * epochs as f64;
         let best = cuts.iter().filter(|cut| cut.3 * 1000.0 <= budget as f64).map(total).min_by(f64::total_cmp);
         match (with(budget), best) {
@@ -103,4 +106,20 @@ proptest! {
             (plan, best) => prop_assert!(false, "{plan:?} {best:?}"),
         }
     }
+}
+
+/// By hand: `resize` takes 20.2 + 10 s for ten epochs. `other` would take 18.2 + 9 s, 27.2 in all; what is built takes
+/// only its 10 s. `fast` would take 2.2 + 1 s: that pays although it has to be built.
+#[test]
+fn what_is_built_is_kept_unless_another_is_clearly_better() {
+    let resize = ("resize", 0.020, 0.001, 200_000.0);
+    let settings = PlanSettings { epochs: Some(10), ..PlanSettings::default() };
+    let choice = |other, built| {
+        let facts = profile(&[resize, other]);
+        plan(&facts, &settings, None, built).expect("fits").choice().cut.clone()
+    };
+    let other = ("other", 0.018, 0.0009, 200_000.0);
+    assert_eq!(choice(other, None), "other");
+    assert_eq!(choice(other, Some(("resize", Codec::None))), "resize");
+    assert_eq!(choice(("fast", 0.002, 0.0001, 200_000.0), Some(("resize", Codec::None))), "fast");
 }

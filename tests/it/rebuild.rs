@@ -26,6 +26,8 @@ fn built(project: &Project) -> (u64, u64, bool) {
         "D",
         "--cut",
         "resize",
+        "--codec",
+        "none",
         "--sample",
         "4",
         "--profile-seconds",
@@ -83,7 +85,8 @@ fn a_changed_step_is_named_and_an_online_one_builds_nothing() {
     assert!(status.contains("step `resize`: `size` was [40, 36] and is [41, 36]"), "{status}");
     // What changes no byte: comments, order of keys, the name of a step that isn't random.
     project.pipeline("# a comment", &steps.replace("size = [40, 36]", "name = \"smaller\"\nsize = [ 40, 36 ]"));
-    let out = project.done(&["build", "p.toml", "--out", "D", "--cut", "smaller", "--sample", "4", "--json"]);
+    let out = project
+        .done(&["build", "p.toml", "--out", "D", "--cut", "smaller", "--codec", "none", "--sample", "4", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["built"]["shards_built"], 0, "{out}");
 }
