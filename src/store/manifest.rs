@@ -142,7 +142,7 @@ impl Manifest {
 }
 
 /// The version of the bytes that a shard writer makes of the same rows.
-const SHARD_FORMAT: u64 = 1;
+const SHARD_FORMAT: u64 = 2;
 
 /// What stored bytes depend on besides the source files: the offline program, how columns are stored, and whether they
 /// are stored at all.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use parquet::basic::Compression;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
 
-use super::layout::{KEY, LAYOUT, LAYOUT_KEY};
+use super::layout::{KEY, LAYOUT, LAYOUT_KEY, check_sizes};
 use super::narrow::{File, NarrowColumns};
 use super::page::PageDecoder;
 use crate::types::batch::{binary_view_of_rows, tensor_array};
@@ -70,11 +70,14 @@ impl ShardReader {
             starts.push(starts.last().copied().unwrap_or(0) + rows);
         }
         let rows = starts.last().copied().unwrap_or(0);
-        let stored = parquet::arrow::parquet_to_arrow_schema(
-            metadata.file_metadata().schema_descr(),
-            metadata.file_metadata().key_value_metadata(),
-        )
-        .map_err(|error| error.to_string())?;
+        // The library's reader of Arrow schemas panics on some damaged ones.
+        let stored = fenced(|| {
+            parquet::arrow::parquet_to_arrow_schema(
+                metadata.file_metadata().schema_descr(),
+                metadata.file_metadata().key_value_metadata(),
+            )
+            .map_err(|error| error.to_string())
+        })?;
         let mut laid_out = Vec::new();
         let mut narrow_leaves = Vec::new();
         for column in columns {
@@ -157,7 +160,7 @@ impl ShardReader {
                 if rows.is_empty() {
                     return Ok(arrow::array::new_empty_array(&column.column_type.arrow()));
                 }
-                match layout {
+                let array = match layout {
                     Layout::Narrow => narrow_column(column, narrow.as_ref()),
                     Layout::Wide { pages, compression } => {
                         let values = self.wide_values(rows, pages, *compression, pool)?;
@@ -170,10 +173,14 @@ impl ShardReader {
                                 };
                                 tensor_array(tensor, data, shapes)
                             }
-                            _ => Ok(Arc::new(data)),
+                            _ => Ok(Arc::new(data) as ArrayRef),
                         }
                     }
-                }
+                }?;
+                // A damaged shape must not make a kernel take memory for it.
+                check_sizes(&array, &column.column_type)
+                    .map_err(|error| format!("column `{}`: {error}", column.name))?;
+                Ok(array)
             })
             .collect()
     }

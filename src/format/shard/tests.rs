@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use super::{ShardReader, ShardWriter};
 use crate::types::batch::{binary_view_of_rows, tensor_array};
-use crate::types::{Batch, BufferPool, Codec, ColumnType, DType, Dim, NamedColumn, RowKey, TensorType};
+use crate::types::{Batch, BufferPool, Codec, ColumnType, DType, Dim, NamedColumn, RowKey, TensorColumn, TensorType};
 use crate::world::ReadAt;
 
 struct Memory(Vec<u8>);
@@ -121,6 +121,64 @@ fn the_same_rows_give_the_same_bytes_however_they_are_batched() {
     let one = write(&[batch(0..20, 90)], Codec::Zstd1);
     let many: Vec<Batch> = (0..20).map(|row| batch(row..row + 1, 90)).collect();
     assert_eq!(one, write(&many, Codec::Zstd1));
+}
+
+#[test]
+fn batches_dont_show_in_narrow_pages_nor_in_what_is_wide() {
+    // 30,000 rows are more than the 20,000 at which the library ends a page.
+    let label = [NamedColumn { name: "label".to_owned(), column_type: ColumnType::Scalar(DType::I64) }];
+    // The first value alone is narrow, their mean is wide.
+    let file = [NamedColumn { name: "file".to_owned(), column_type: ColumnType::Bytes }];
+    let labels = |rows: std::ops::Range<usize>| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(rows.map(|row| i64::try_from(row).expect("small"))))
+    };
+    let files = |rows: std::ops::Range<usize>| -> ArrayRef {
+        let values = rows.map(|row| pattern(row, if row == 0 { 100 } else { 30_000 })).collect();
+        Arc::new(binary_view_of_rows(values).expect("fits"))
+    };
+    let cut =
+        |columns: &[NamedColumn], rows: usize, size: usize, array: &dyn Fn(std::ops::Range<usize>) -> ArrayRef| {
+            let mut writer = ShardWriter::new(Vec::new(), columns, Codec::None).expect("begins");
+            for from in (0..rows).step_by(size) {
+                let rows = from..rows.min(from + size);
+                let keys = rows.clone().map(|row| RowKey::of_fragment("x", row as u64)).collect();
+                writer.write(&Batch { keys, columns: vec![array(rows)] }).expect("writes");
+            }
+            writer.finish().expect("ends")
+        };
+    assert!(cut(&label, 30_000, 30_000, &labels) == cut(&label, 30_000, 777, &labels));
+    assert!(cut(&file, 20, 20, &files) == cut(&file, 20, 1, &files));
+}
+
+#[test]
+fn values_that_contradict_their_type_are_refused() {
+    let mut wrong = batch(0..2, 4);
+    wrong.columns[4] = Arc::new(binary_view_of_rows(vec![pattern(0, 16), pattern(1, 15)]).expect("fits"));
+    let mut writer = ShardWriter::new(Vec::new(), &columns(), Codec::None).expect("begins");
+    assert_eq!(writer.write(&wrong), Err("column `small`: a value of 15 bytes for f32[2, 2]".to_owned()));
+    let twice = [columns()[0].clone(), columns()[0].clone()];
+    assert!(ShardWriter::new(Vec::new(), &twice, Codec::None).is_err());
+}
+
+#[test]
+fn damage_of_any_byte_of_the_footer_is_no_panic_and_shapes_keep_fitting_their_values() {
+    for codec in [Codec::None, Codec::Zstd1] {
+        let whole = write(&[batch(0..6, 90)], codec);
+        for at in whole.len() - 6000..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x10;
+            let Ok(reader) = open(damaged, &columns()) else { continue };
+            let _ = reader.keys();
+            let everything: Vec<usize> = (0..reader.rows().min(6)).collect();
+            let Ok(got) = reader.fetch(&everything, &BufferPool::new(2)) else { continue };
+            let tensors = TensorColumn::new(&got[5], &columns()[5].column_type).expect("a tensor");
+            let mut shape = Vec::new();
+            for row in 0..tensors.len() {
+                tensors.shape(row, &mut shape);
+                assert_eq!(shape.iter().product::<usize>(), tensors.data(row).len(), "byte {at}");
+            }
+        }
+    }
 }
 
 #[test]
