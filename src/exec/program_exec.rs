@@ -22,8 +22,8 @@ use crate::pipeline::{Machine, OnError, Program};
 use crate::types::{BufferPool, NamedColumn};
 use crate::world::machine::thread_cpu_seconds;
 
-/// Buffers that a shard keeps between batches: a batch's worth of decoded pictures.
-const KEPT_BUFFERS: usize = 64;
+/// Buffers that are kept between batches and shards: some batches' worth of decoded pictures.
+const KEPT_BUFFERS: usize = 256;
 
 /// Runs a program; bad rows end the run or are noted, by policy.
 pub struct ProgramExec {
@@ -32,6 +32,8 @@ pub struct ProgramExec {
     on_error: OnError,
     notes: Arc<Notes>,
     progress: Arc<Progress>,
+    /// Shared by all shards: what one has written out, the next one fills.
+    pool: BufferPool,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
 }
@@ -48,7 +50,8 @@ impl ProgramExec {
         let columns: Vec<NamedColumn> = program.output_columns().cloned().collect();
         let schema = schema(&columns);
         let properties = properties(Arc::clone(&schema), input.properties().output_partitioning().partition_count());
-        Self { input, program, on_error, notes, progress, schema, properties }
+        let pool = BufferPool::new(KEPT_BUFFERS);
+        Self { input, program, on_error, notes, progress, pool, schema, properties }
     }
 }
 
@@ -107,7 +110,7 @@ impl ExecutionPlan for ProgramExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
-        let mut machine = Machine::new(&self.program, BufferPool::new(KEPT_BUFFERS)).map_err(wrap)?;
+        let mut machine = Machine::new(&self.program, self.pool.clone()).map_err(wrap)?;
         let (notes, progress, schema) = (Arc::clone(&self.notes), Arc::clone(&self.progress), Arc::clone(&self.schema));
         let on_error = self.on_error;
         let paths = Arc::clone(&self.notes);

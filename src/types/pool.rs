@@ -10,6 +10,9 @@ use bytes::Bytes;
 
 use super::aligned::AlignedBuf;
 
+/// The most bytes of buffers that nobody uses which a pool keeps, however few they are.
+const KEPT_BYTES: usize = 256 << 20;
+
 /// A pool of buffers, shared by threads.
 #[derive(Debug, Clone)]
 pub struct BufferPool(Arc<Pool>);
@@ -21,7 +24,7 @@ struct Pool {
 }
 
 impl BufferPool {
-    /// A pool that keeps at most `keep` buffers that nobody uses.
+    /// A pool that keeps at most `keep` buffers that nobody uses, and no more than 256 MiB of them.
     #[must_use]
     pub fn new(keep: usize) -> Self {
         Self(Arc::new(Pool { free: Mutex::new(Vec::new()), keep }))
@@ -84,7 +87,8 @@ impl AsRef<[u8]> for PooledBuf {
 impl Drop for PooledBuf {
     fn drop(&mut self) {
         let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.len() < self.pool.keep {
+        let kept: usize = free.iter().map(AlignedBuf::capacity).sum();
+        if free.len() < self.pool.keep && kept + self.buf.capacity() <= KEPT_BYTES {
             free.push(std::mem::take(&mut self.buf));
         }
     }
