@@ -50,12 +50,11 @@ pub struct Built {
 const BATCH_BYTES: u64 = 2 << 20;
 
 impl Pending {
-    /// Compares what is wanted with what is published; digests files whose size is the same and whose time is not.
+    /// Compares what is wanted with `previous`, what is published in the data set; digests files whose size is the same and whose time is not.
     ///
     /// # Errors
-    /// When the published manifest can't be read, or a source file can't.
-    pub fn find(request: &Request<'_>, dataset: &Dataset) -> Result<Self> {
-        let previous = dataset.manifest()?;
+    /// When a source file can't be read.
+    pub fn find(request: &Request<'_>, dataset: &Dataset, previous: Option<Manifest>) -> Result<Self> {
         let graph = request.graph;
         let listing = &graph.source.listing;
         let offline = request.cut.offline_program(graph);
@@ -123,12 +122,6 @@ impl Pending {
     #[must_use]
     pub fn stale_rows(&self) -> u64 {
         self.tasks.iter().map(|(_, fragments)| fragments.len() as u64).sum()
-    }
-
-    /// Source bytes that have to be read.
-    #[must_use]
-    pub fn stale_bytes(&self) -> u64 {
-        self.tasks.iter().flat_map(|(_, fragments)| fragments).map(|fragment| fragment.size).sum()
     }
 
     /// Whether the published data set is just what is wanted: no shard to build, none too many, the same remainder.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::profile::ProfileLimit;
+
 /// Bakes the dear, deterministic part of a data pipeline once; the rest runs while training.
 #[derive(Debug, Parser)]
 #[command(name = "parbake", version, max_term_width = 100)]
@@ -107,10 +109,10 @@ pub struct PlanArgs {
     #[arg(long, value_name = "RATE")]
     pub trainer_rate: Option<f64>,
     /// Profile at most this many rows.
-    #[arg(long, value_name = "N", default_value_t = 256)]
+    #[arg(long, value_name = "N", default_value_t = ProfileLimit::DEFAULT.rows)]
     pub sample: usize,
     /// Profile for at most this many seconds, about.
-    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    #[arg(long, value_name = "S", default_value_t = ProfileLimit::DEFAULT.seconds)]
     pub profile_seconds: f64,
     /// Profile again, whatever is stored.
     #[arg(long)]

@@ -52,10 +52,11 @@ pub fn run(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Result<Bu
     let dataset = Dataset::at(&prepared.folder);
     let lock = dataset.lock()?;
     let profile = prepared.profile(console, args)?;
-    let plan = prepared.choose(&profile)?;
+    let published = dataset.manifest()?;
+    let plan = prepared.choose(&profile, published.as_ref())?;
     let request =
         Request { graph: &prepared.graph, cut: prepared.cut(&plan)?, codec: plan.choice().codec, plan: plan.to_json() };
-    let pending = Pending::find(&request, &dataset)?;
+    let pending = Pending::find(&request, &dataset, published)?;
     if pending.stale_shards() > 0 {
         console.say(&format!("cut {}: {}", plan.choice().cut, plan.reason));
         console.say(&format!(
@@ -126,13 +127,9 @@ pub fn status(console: &Console, args: &BuildArgs) -> Result<()> {
 fn report_status(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Result<()> {
     let dataset = Dataset::at(&prepared.folder);
     let published = dataset.manifest()?;
-    let word =
-        args.cut.clone().or(prepared.settings.cut.clone()).or(published.as_ref().map(|manifest| manifest.cut.clone()));
-    let cut = match &word {
-        Some(word) => prepared.cuts.iter().find(|cut| cut.word == *word || named_by_op(prepared, &cut.word, word)),
-        None => prepared.cuts.last(),
-    };
-    let Some(cut) = cut.or(prepared.cuts.last()) else { return Err(Error::internal("the status", "there is no cut")) };
+    let word = prepared.settings.cut.as_ref().or(published.as_ref().map(|manifest| &manifest.cut));
+    let cut = word.and_then(|word| prepared.cuts.iter().find(|cut| cut.word == *word)).or(prepared.cuts.last());
+    let Some(cut) = cut else { return Err(Error::internal("the status", "there is no cut")) };
     let codec = prepared.settings.codec.or(published.as_ref().map(|manifest| manifest.codec));
     let request = Request {
         graph: &prepared.graph,
@@ -140,14 +137,10 @@ fn report_status(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Res
         codec: codec.unwrap_or(crate::types::Codec::None),
         plan: serde_json::Value::Null,
     };
-    let pending = Pending::find(&request, &dataset)?;
+    let pending = Pending::find(&request, &dataset, published.clone())?;
     let (found, up_to_date) = (pending.freshness(), pending.is_up_to_date());
     if args.json {
         return console.print_json(&status_json(published.as_ref(), found, up_to_date));
     }
     console.print(&status_text(published.as_ref(), found, up_to_date))
-}
-
-fn named_by_op(prepared: &Prepared, cut: &str, word: &str) -> bool {
-    prepared.graph.steps.iter().any(|step| step.name == cut && step.op.info().name == word)
 }

@@ -7,10 +7,10 @@ use super::console::Console;
 use crate::diag::{Error, Result};
 use crate::materialize::default_folder;
 use crate::pipeline::{self, Cut, Graph, Objective, PlanSettings, cuts};
-use crate::plan::{Plan, plan as choose};
+use crate::plan::{Plan, StepName, plan as choose, resolve_cut};
 use crate::profile::{self, Profile, ProfileLimit};
 use crate::report::plan_text;
-use crate::store::{Dataset, definition};
+use crate::store::{Dataset, Manifest, definition};
 use crate::types::Codec;
 use crate::types::units::{parse_bytes, show_bytes, show_count, show_rate, show_seconds};
 use crate::world::{files, machine};
@@ -56,9 +56,20 @@ pub fn prepare(console: &Console, args: &PlanArgs) -> Result<Prepared> {
     if let Some(size) = &args.budget {
         settings.storage_budget = Some(parse_bytes(size).map_err(|error| Error::usage(format!("--budget: {error}")))?);
     }
+    let cuts = cuts(&graph);
+    if let Some(word) = &settings.cut {
+        // Before anything is measured: a wrong word should cost nobody ten seconds.
+        let words: Vec<&str> = cuts.iter().map(|cut| cut.word.as_str()).collect();
+        let steps: Vec<StepName<'_>> = graph
+            .steps
+            .iter()
+            .map(|step| StepName { step: &step.name, op: step.op.info().name, online_only: step.online_only })
+            .collect();
+        settings.cut = Some(resolve_cut(&words, &steps, word)?);
+    }
     settings.epochs = args.epochs.or(settings.epochs);
     settings.trainer_rate = args.trainer_rate.or(settings.trainer_rate);
-    Ok(Prepared { cuts: cuts(&graph), graph, folder, jobs, settings })
+    Ok(Prepared { graph, cuts, folder, jobs, settings })
 }
 
 /// How much the source may have changed for a profile to stay valid.
@@ -105,11 +116,10 @@ impl Prepared {
         valid.then_some(profile)
     }
 
-    /// Chooses from a profile.
-    pub fn choose(&self, profile: &Profile) -> Result<Plan> {
-        let published = Dataset::at(&self.folder).manifest()?;
+    /// Chooses from a profile, knowing what is published.
+    pub fn choose(&self, profile: &Profile, published: Option<&Manifest>) -> Result<Plan> {
         // What is built is good as long as its own cut would still store the same.
-        let built = published.as_ref().filter(|manifest| {
+        let built = published.filter(|manifest| {
             self.cuts.iter().any(|cut| {
                 let now = definition(&cut.offline_program(&self.graph), manifest.codec, cut.by_reference);
                 cut.word == manifest.cut && now == manifest.definition
@@ -168,6 +178,6 @@ pub fn profile(console: &Console, args: &PlanArgs) -> Result<()> {
 pub fn plan(console: &Console, args: &PlanArgs) -> Result<()> {
     let prepared = prepare(console, args)?;
     let profile = prepared.profile(console, args)?;
-    let plan = prepared.choose(&profile)?;
+    let plan = prepared.choose(&profile, Dataset::at(&prepared.folder).manifest()?.as_ref())?;
     if args.json { console.print_json(&plan.to_json()) } else { console.print(&plan_text(&plan)) }
 }

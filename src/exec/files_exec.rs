@@ -226,7 +226,6 @@ impl ExecutionPlan for FilesExec {
                         return Err(wrap(Error::internal("the engine", "the run was stopped")));
                     }
                     let files = readable(files, on_error, &notes, partition, &mut next).map_err(wrap)?;
-                    progress.add_source_bytes(files.iter().map(|(fragment, ..)| fragment.size).sum());
                     assemble(&files, &columns, &schema)
                 })();
                 futures::future::ready(made)

@@ -228,7 +228,7 @@ fn plan(job: Job) -> Result<Arc<dyn ExecutionPlan>> {
         Arc::clone(&job.progress),
     ));
     let columns = job.program.output_columns().cloned().collect();
-    Ok(Arc::new(ShardSinkExec::new(programmed, columns, job.codec, job.store, notes, job.progress)))
+    Ok(Arc::new(ShardSinkExec::new(programmed, columns, job.codec, job.store, notes)))
 }
 
 fn read_outcomes(batch: &RecordBatch) -> Result<Vec<ShardOutcome>> {

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug, Default)]
 pub struct Progress {
     rows: AtomicU64,
-    source_bytes: AtomicU64,
-    shards: AtomicU64,
     bad_rows: AtomicU64,
     cancelled: AtomicBool,
 }
@@ -17,18 +15,6 @@ impl Progress {
     #[must_use]
     pub fn rows(&self) -> u64 {
         self.rows.load(Ordering::Relaxed)
-    }
-
-    /// Source bytes that have been processed.
-    #[must_use]
-    pub fn source_bytes(&self) -> u64 {
-        self.source_bytes.load(Ordering::Relaxed)
-    }
-
-    /// Shards that are finished.
-    #[must_use]
-    pub fn shards(&self) -> u64 {
-        self.shards.load(Ordering::Relaxed)
     }
 
     /// Rows that couldn't be processed.
@@ -49,13 +35,5 @@ impl Progress {
     pub(super) fn add_rows(&self, rows: u64, bad: u64) {
         self.rows.fetch_add(rows, Ordering::Relaxed);
         self.bad_rows.fetch_add(bad, Ordering::Relaxed);
-    }
-
-    pub(super) fn add_source_bytes(&self, bytes: u64) {
-        self.source_bytes.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    pub(super) fn add_shard(&self) {
-        self.shards.fetch_add(1, Ordering::Relaxed);
     }
 }

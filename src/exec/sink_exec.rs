@@ -17,7 +17,6 @@ use futures::StreamExt;
 
 use super::batches::{from_record_batch, properties, wrap};
 use super::job::{Notes, ShardFile, ShardOutcome, ShardStore};
-use super::progress::Progress;
 use crate::diag::Error;
 use crate::format::shard::ShardWriter;
 use crate::types::{Codec, NamedColumn};
@@ -26,12 +25,7 @@ use crate::world::machine::{now, thread_cpu_seconds};
 /// Writes shards; without a store it only drains its input.
 pub struct ShardSinkExec {
     input: Arc<dyn ExecutionPlan>,
-    columns: Arc<Vec<NamedColumn>>,
-    codec: Codec,
-    store: Option<Arc<dyn ShardStore>>,
-    notes: Arc<Notes>,
-    progress: Arc<Progress>,
-    schema: SchemaRef,
+    sink: Sink,
     properties: Arc<PlanProperties>,
 }
 
@@ -43,36 +37,39 @@ impl ShardSinkExec {
         codec: Codec,
         store: Option<Arc<dyn ShardStore>>,
         notes: Arc<Notes>,
-        progress: Arc<Progress>,
     ) -> Self {
         let schema = Arc::new(Schema::new(vec![
             Field::new("shard", DataType::UInt64, false),
             Field::new("rows", DataType::UInt64, false),
             Field::new("outcome", DataType::Utf8, false),
         ]));
-        let properties = properties(Arc::clone(&schema), input.properties().output_partitioning().partition_count());
-        Self { input, columns: Arc::new(columns), codec, store, notes, progress, schema, properties }
+        Self::of(input, Sink { columns: Arc::new(columns), codec, store, notes, schema })
+    }
+
+    fn of(input: Arc<dyn ExecutionPlan>, sink: Sink) -> Self {
+        let partitions = input.properties().output_partitioning().partition_count();
+        let properties = properties(Arc::clone(&sink.schema), partitions);
+        Self { input, sink, properties }
     }
 }
 
-/// What one partition needs to write its shard.
+/// What a partition needs to write its shard.
+#[derive(Clone)]
 struct Sink {
-    partition: usize,
     columns: Arc<Vec<NamedColumn>>,
     codec: Codec,
     store: Option<Arc<dyn ShardStore>>,
     notes: Arc<Notes>,
-    progress: Arc<Progress>,
     schema: SchemaRef,
 }
 
 impl Sink {
-    async fn write(self, mut input: SendableRecordBatchStream) -> Result<RecordBatch> {
+    async fn write(self, partition: usize, mut input: SendableRecordBatchStream) -> Result<RecordBatch> {
         let started = now();
         let failed = |message: String| wrap(Error::internal("the shard writer", message));
         let mut writer: Option<ShardWriter<Box<dyn ShardFile>>> = match &self.store {
             Some(store) => {
-                let file = store.create(self.partition).map_err(wrap)?;
+                let file = store.create(partition).map_err(wrap)?;
                 Some(ShardWriter::new(file, &self.columns, self.codec).map_err(failed)?)
             }
             None => None,
@@ -87,7 +84,7 @@ impl Sink {
                 cpu_seconds += thread_cpu_seconds() - before;
             }
         }
-        let mut outcome: ShardOutcome = self.notes.take(self.partition);
+        let mut outcome: ShardOutcome = self.notes.take(partition);
         outcome.rows = rows;
         outcome.cpu_seconds += cpu_seconds;
         outcome.seconds = started.elapsed().as_secs_f64();
@@ -97,12 +94,11 @@ impl Sink {
             let committed = tokio::task::spawn_blocking(move || file.commit(&outcome).map(|()| outcome));
             outcome = committed.await.map_err(|error| failed(error.to_string()))?.map_err(wrap)?;
         }
-        self.progress.add_shard();
         let text = serde_json::to_string(&outcome).map_err(|error| failed(error.to_string()))?;
         Ok(RecordBatch::try_new(
             self.schema,
             vec![
-                Arc::new(UInt64Array::from(vec![self.partition as u64])),
+                Arc::new(UInt64Array::from(vec![partition as u64])),
                 Arc::new(UInt64Array::from(vec![rows])),
                 Arc::new(StringArray::from(vec![text])),
             ],
@@ -117,14 +113,14 @@ fn write_error(message: &str) -> Error {
 
 impl fmt::Debug for ShardSinkExec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ShardSinkExec({} columns)", self.columns.len())
+        write!(f, "ShardSinkExec({} columns)", self.sink.columns.len())
     }
 }
 
 impl DisplayAs for ShardSinkExec {
     fn fmt_as(&self, _t: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let columns: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        write!(f, "ShardSinkExec: columns=[{}], codec={}", columns.join(", "), self.codec.word())
+        let columns: Vec<&str> = self.sink.columns.iter().map(|column| column.name.as_str()).collect();
+        write!(f, "ShardSinkExec: columns=[{}], codec={}", columns.join(", "), self.sink.codec.word())
     }
 }
 
@@ -155,8 +151,7 @@ impl ExecutionPlan for ShardSinkExec {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let [input] =
             <[_; 1]>::try_from(children).map_err(|_| DataFusionError::Internal("a sink has one input".to_owned()))?;
-        let (store, notes, progress) = (self.store.clone(), Arc::clone(&self.notes), Arc::clone(&self.progress));
-        Ok(Arc::new(Self::new(input, self.columns.to_vec(), self.codec, store, notes, progress)))
+        Ok(Arc::new(Self::of(input, self.sink.clone())))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
@@ -166,16 +161,7 @@ impl ExecutionPlan for ShardSinkExec {
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
-        let sink = Sink {
-            partition,
-            columns: Arc::clone(&self.columns),
-            codec: self.codec,
-            store: self.store.clone(),
-            notes: Arc::clone(&self.notes),
-            progress: Arc::clone(&self.progress),
-            schema: Arc::clone(&self.schema),
-        };
-        let stream = futures::stream::once(sink.write(input));
-        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), stream)))
+        let stream = futures::stream::once(self.sink.clone().write(partition, input));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.sink.schema), stream)))
     }
 }

@@ -70,7 +70,13 @@ pub fn plan(
             obstacle: None,
         })
         .collect();
-    let forced_cut = settings.cut.as_deref().map(|word| resolve_cut(profile, word)).transpose()?;
+    let words: Vec<&str> = profile.cuts.iter().map(|cut| cut.cut.as_str()).collect();
+    let steps: Vec<StepName<'_>> = profile
+        .steps
+        .iter()
+        .map(|step| StepName { step: &step.step, op: &step.op, online_only: step.online_only })
+        .collect();
+    let forced_cut = settings.cut.as_deref().map(|word| resolve_cut(&words, &steps, word)).transpose()?;
     for candidate in &mut candidates {
         candidate.obstacle = obstacle(candidate, settings, forced_cut.as_deref(), disk);
     }
@@ -103,7 +109,10 @@ pub fn plan(
     });
     let (chosen, best) = kept.map_or((chosen, best), |kept| (kept, kept));
     let runner_up = order.iter().copied().find(|at| candidates[*at].cut != candidates[chosen].cut);
-    let reason = reason(&candidates, chosen, best, runner_up, settings, epochs);
+    let mut reason = reason(&candidates, chosen, best, runner_up, settings, epochs);
+    if kept.is_some() {
+        reason = format!("it is built already and nothing is clearly better: {reason}");
+    }
     Ok(Plan { candidates, chosen, reason, objective: settings.objective, epochs })
 }
 
@@ -111,33 +120,42 @@ fn stored(candidate: &Candidate) -> f64 {
     candidate.estimate.stored_bytes.estimate
 }
 
+/// What a cut's word may refer to besides the cuts' own words.
+#[derive(Debug, Clone, Copy)]
+pub struct StepName<'a> {
+    /// The step's name.
+    pub step: &'a str,
+    /// Its op's full name.
+    pub op: &'a str,
+    /// Whether it can only run online.
+    pub online_only: bool,
+}
+
 /// The cut of that word; an op's full name does too where only one step has it.
-fn resolve_cut(profile: &Profile, word: &str) -> Result<String> {
-    if let Some(cut) = profile.cuts.iter().find(|cut| cut.cut == word) {
-        return Ok(cut.cut.clone());
+///
+/// # Errors
+/// When there is no such cut: names the nearest, or why there can't be one.
+pub fn resolve_cut(cuts: &[&str], steps: &[StepName<'_>], word: &str) -> Result<String> {
+    let of_op: Vec<&str> =
+        steps.iter().filter(|step| step.op == word && !step.online_only).map(|step| step.step).collect();
+    match of_op.as_slice() {
+        _ if cuts.contains(&word) => return Ok(word.to_owned()),
+        [only] => return Ok((*only).to_owned()),
+        _ => {}
     }
-    let of_op: Vec<&str> = profile
-        .steps
-        .iter()
-        .filter(|step| step.op == word && !step.online_only)
-        .map(|step| step.step.as_str())
-        .collect();
-    if let [only] = of_op.as_slice() {
-        return Ok((*only).to_owned());
-    }
-    let words: Vec<&str> = profile.cuts.iter().map(|cut| cut.cut.as_str()).collect();
-    let message = match profile.steps.iter().find(|step| step.step == word || step.op == word) {
+    let message = match steps.iter().find(|step| step.step == word || step.op == word) {
         Some(step) if step.online_only => {
             format!("there is no cut at `{word}`: it is random, or comes after a random step, and can only run online")
         }
         _ => format!("there is no cut `{word}`"),
     };
-    let help = match nearest(word, words.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? The cuts are {}", words.join(", ")),
-        None => format!("the cuts are {}", words.join(", ")),
+    let help = match nearest(word, cuts.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? The cuts are {}", cuts.join(", ")),
+        None => format!("the cuts are {}", cuts.join(", ")),
     };
     Err(Error::Usage { message, help: Some(help) })
 }
+
 fn obstacle(candidate: &Candidate, settings: &PlanSettings, cut: Option<&str>, disk: Option<u64>) -> Option<String> {
     if cut.is_some_and(|cut| cut != candidate.cut) {
         return Some("another cut is asked for".to_owned());

@@ -8,6 +8,7 @@ use std::time::Instant;
 use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
 
 use super::facts::{CutFacts, Machine as MachineFacts, Measured, Profile, Representation, StepFacts};
+use super::identity::{data_fingerprint, definition_fingerprint};
 use super::sample::stratified;
 use super::seen::{CodecSeen, CutSeen, Seen};
 use super::storage;
@@ -17,7 +18,7 @@ use crate::format::{FileSource, Fragment};
 use crate::pipeline::cut::BY_REFERENCE;
 use crate::pipeline::{Cut, Graph, Machine, OnError, Program, StepFailure};
 use crate::types::batch::{array_bytes, binary_view_of_rows};
-use crate::types::{Batch, BufferPool, Codec, Fingerprint, FingerprintBuilder, NamedColumn, RowKey};
+use crate::types::{Batch, BufferPool, Codec, Digesting, Fingerprint, NamedColumn, RowKey};
 use crate::world::machine::{available_memory_bytes, cores, now};
 use crate::world::{LocalFile, files};
 
@@ -30,10 +31,9 @@ pub struct ProfileLimit {
     pub seconds: f64,
 }
 
-impl Default for ProfileLimit {
-    fn default() -> Self {
-        Self { rows: 256, seconds: 10.0 }
-    }
+impl ProfileLimit {
+    /// What a command takes that isn't told otherwise.
+    pub const DEFAULT: Self = Self { rows: 256, seconds: 10.0 };
 }
 
 /// Rows that are timed together: enough to hide the clock, few enough to see the spread.
@@ -46,27 +46,6 @@ const REPEATS: u64 = 12;
 const REPEAT_SECONDS: f64 = 0.1;
 /// Batches that a thread tries each candidate on.
 const CANDIDATE_BATCHES: usize = 2;
-
-/// What identifies the definition that a profile was made for.
-#[must_use]
-pub fn definition_fingerprint(graph: &Graph, cuts: &[Cut]) -> Fingerprint {
-    let mut builder = FingerprintBuilder::new("profile definition");
-    for cut in cuts {
-        builder.text(&cut.word).fingerprint(cut.offline_program(graph).fingerprint());
-        builder.fingerprint(cut.remainder(graph).fingerprint());
-    }
-    builder.finish()
-}
-
-/// What identifies the data that a profile was made from: number and sizes of the files, not their times.
-#[must_use]
-pub fn data_fingerprint(graph: &Graph) -> Fingerprint {
-    let mut builder = FingerprintBuilder::new("profile data");
-    for fragment in &graph.source.listing.fragments {
-        builder.text(&fragment.path).number(fragment.size);
-    }
-    builder.finish()
-}
 
 /// Profiles a pipeline with `threads` threads at once; temporary files go into `scratch`, a folder on the file system
 /// that the data set will be on.
@@ -340,7 +319,6 @@ impl<'g> Bench<'g> {
             let bytes = cut.frontier.iter().filter_map(|id| columns[id.0].as_ref()).map(bytes_per_row).sum();
             seen.raw_bytes.push(bytes);
         }
-        seen.source_bytes.push(columns.get(1).and_then(Option::as_ref).map_or(0.0, bytes_per_row));
         // Only the source's columns are kept: decoded pictures of every group would take more memory than a build.
         for (slot, column) in columns.iter_mut().zip(&self.graph.columns) {
             if column.producer != crate::pipeline::Producer::Source {
@@ -388,11 +366,14 @@ impl<'g> Bench<'g> {
             let started = now();
             let mut stored_bytes = 0;
             for _ in 0..REPEATS {
-                let file = storage::HashingFile::create(path)?;
+                // A shard is digested while it is written.
+                let file = Digesting::new(files::create(path)?);
                 let begun = now();
                 let mut writer = ShardWriter::new(file, &columns, *codec).map_err(fail)?;
                 writer.write(&stored).map_err(fail)?;
-                stored_bytes = writer.finish().map_err(fail)?.finish();
+                let (_, digest, bytes) = writer.finish().map_err(fail)?.finish();
+                std::hint::black_box(digest);
+                stored_bytes = bytes;
                 seen_codec.encode.push(per_row(begun, stored.rows()));
                 if started.elapsed().as_secs_f64() > REPEAT_SECONDS / 4.0 {
                     break;

@@ -9,8 +9,6 @@ pub struct Seen {
     pub read: Vec<f64>,
     /// Reading once more, as a stream does.
     pub read_again: Vec<f64>,
-    /// Bytes a row of the source.
-    pub source_bytes: Vec<f64>,
     /// Seconds and bytes a row of each step.
     pub steps: Vec<(Vec<f64>, Vec<f64>)>,
     /// The cuts.
@@ -52,7 +50,6 @@ impl Seen {
     pub fn merge(&mut self, other: Self) {
         self.read.extend(other.read);
         self.read_again.extend(other.read_again);
-        self.source_bytes.extend(other.source_bytes);
         self.failures.extend(other.failures);
         self.rows += other.rows;
         if self.steps.is_empty() {

@@ -11,40 +11,6 @@ use crate::diag::{Error, Result};
 use crate::world::files;
 use crate::world::machine::now;
 
-/// A file that is digested while it is written, as a shard is.
-pub struct HashingFile {
-    file: File,
-    hasher: blake3::Hasher,
-    bytes: u64,
-}
-
-impl HashingFile {
-    /// Creates or empties the file.
-    pub fn create(path: &Path) -> Result<Self> {
-        let file = files::create(path)?;
-        Ok(Self { file, hasher: blake3::Hasher::new(), bytes: 0 })
-    }
-
-    /// Finishes the digest; gives the bytes that were written.
-    pub fn finish(self) -> u64 {
-        std::hint::black_box(self.hasher.finalize());
-        self.bytes
-    }
-}
-
-impl Write for HashingFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
 /// Bytes of the trial file: a few shards' worth.
 const TRIAL: usize = 64 << 20;
 const PIECE: usize = 1 << 20;

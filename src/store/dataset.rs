@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::manifest::{MANIFEST_VERSION, Manifest, Quarantined, ShardRecord};
 use crate::diag::{Error, Result};
-use crate::types::Fingerprint;
+use crate::types::{Digesting, Fingerprint};
 use crate::world::files;
 
 /// The prefix of files that aren't finished.
@@ -96,7 +96,7 @@ impl Dataset {
         let file = tempfile::Builder::new().prefix(TEMPORARY).tempfile_in(&folder);
         let file = file.map_err(|error| Error::io("writing a shard in", &folder, error))?;
         let (path, record) = (self.shard_path(id), self.record_path(id));
-        Ok(PendingShard { file, path, record, hasher: blake3::Hasher::new(), bytes: 0 })
+        Ok(PendingShard { file: Digesting::new(file), path, record })
     }
 
     /// Publishes a generation: readers see the one before until this returns, and this one from then on. Then removes
@@ -156,19 +156,14 @@ fn json<T: serde::Serialize>(value: &T) -> Result<Vec<u8>> {
 /// The file of a shard while it is written: digested on the way, gone if it isn't committed.
 #[derive(Debug)]
 pub struct PendingShard {
-    file: NamedTempFile,
+    file: Digesting<NamedTempFile>,
     path: PathBuf,
     record: PathBuf,
-    hasher: blake3::Hasher,
-    bytes: u64,
 }
 
 impl Write for PendingShard {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
-        self.hasher.update(&bytes[..written]);
-        self.bytes += written as u64;
-        Ok(written)
+        self.file.write(bytes)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -183,12 +178,11 @@ impl PendingShard {
     /// # Errors
     /// When the file can't be synced or renamed; then there is no shard.
     pub fn commit(self, record: ShardRecord) -> Result<ShardRecord> {
-        let mut digest = [0; 16];
-        digest.copy_from_slice(&self.hasher.finalize().as_bytes()[..16]);
-        let record = ShardRecord { bytes: self.bytes, checksum: Some(Fingerprint(digest)), ..record };
+        let (file, digest, bytes) = self.file.finish();
+        let record = ShardRecord { bytes, checksum: Some(digest), ..record };
         let failed = |error: io::Error| Error::io("writing the shard", &self.path, error);
-        self.file.as_file().sync_all().map_err(failed)?;
-        self.file.persist(&self.path).map_err(|error| Error::io("writing the shard", &self.path, error.error))?;
+        file.as_file().sync_all().map_err(failed)?;
+        file.persist(&self.path).map_err(|error| Error::io("writing the shard", &self.path, error.error))?;
         // The record is written last, and syncs the folder that both are in.
         files::write_atomic(&self.record, &json(&record)?)?;
         Ok(record)

@@ -10,8 +10,14 @@ impl Fingerprint {
     /// The fingerprint of these bytes alone (a content digest).
     #[must_use]
     pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self::of_hash(&blake3::hash(bytes))
+    }
+
+    /// The first half of a BLAKE3 hash.
+    #[must_use]
+    pub fn of_hash(hash: &blake3::Hash) -> Self {
         let mut out = [0; 16];
-        out.copy_from_slice(&blake3::hash(bytes).as_bytes()[..16]);
+        out.copy_from_slice(&hash.as_bytes()[..16]);
         Self(out)
     }
 }

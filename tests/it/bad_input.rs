@@ -77,6 +77,9 @@ fn wrong_arguments_end_with_two_and_a_missing_data_set_with_one() {
     let ran = project.run(&["build", "p.toml", "--cut", "resise", "--sample", "2"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("did you mean `resize`"), "{}", ran.err);
+    let ran = project.run(&["status", "p.toml", "--cut", "resise"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(ran.err.contains("did you mean `resize`"), "{}", ran.err);
     let ran = project.run(&["plan", "p.toml", "--cut", "random_crop", "--sample", "2"]);
     assert_eq!(ran.code, Some(2));
     assert!(ran.err.contains("random"), "{}", ran.err);

@@ -15,9 +15,6 @@ pub struct Decode;
 #[derive(Clone, Copy)]
 pub struct DecodeParams(DecodeOptions);
 
-/// What the usual limit of picture viewers is: 2^28 * 2/3 pixels, a quarter of a GiB in RGB and a bit.
-const DEFAULT_MAX_PIXELS: i64 = 178_956_970;
-
 impl Op for Decode {
     const INFO: OpInfo = OpInfo {
         name: "image.decode",
@@ -54,10 +51,10 @@ impl Op for Decode {
     type Params = DecodeParams;
 
     fn params(args: &Args) -> Result<DecodeParams, BindError> {
-        let max_pixels = args.int("max_pixels").unwrap_or(DEFAULT_MAX_PIXELS);
+        let max_pixels = args.int("max_pixels").and_then(|pixels| u64::try_from(pixels).ok());
         Ok(DecodeParams(DecodeOptions {
             apply_orientation: args.bool("orientation"),
-            max_pixels: u64::try_from(max_pixels).unwrap_or(1),
+            max_pixels: max_pixels.unwrap_or(DecodeOptions::default().max_pixels),
         }))
     }
 
