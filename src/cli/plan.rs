@@ -126,7 +126,9 @@ impl Prepared {
             })
         });
         let built = built.map(|manifest| (manifest.cut.as_str(), manifest.codec));
-        choose(profile, &self.settings, files::free_bytes(&self.folder), built)
+        let unpublished = Dataset::at(&self.folder).unpublished_bytes(published)?;
+        let room = files::free_bytes(&self.folder).map(|free| free.saturating_add(unpublished));
+        choose(profile, &self.settings, room, built)
     }
 
     /// The cut that a plan chose.

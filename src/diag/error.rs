@@ -118,7 +118,16 @@ impl Error {
                     .to_owned(),
             ),
             Self::Internal { .. } => Some("this is a bug in parbake: please report it with the pipeline".to_owned()),
-            Self::Pipeline(_) | Self::Io { .. } | Self::Closed => None,
+            Self::Io { source, .. } => match source.kind() {
+                std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => {
+                    Some("make room, or build into another folder with `--out`; finished shards are kept".to_owned())
+                }
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem => {
+                    Some("change the permissions, or use another folder".to_owned())
+                }
+                _ => None,
+            },
+            Self::Pipeline(_) | Self::Closed => None,
         }
     }
 }

@@ -1,7 +1,6 @@
 //! The leaf operator: reads the source files of a shard in batches sized in bytes.
 
 use std::fmt;
-use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -21,7 +20,7 @@ use super::batches::{properties, schema, to_record_batch, wrap};
 use super::job::{BadRow, Notes, ShardTask};
 use super::progress::Progress;
 use crate::diag::Error;
-use crate::format::{FileSource, Fragment};
+use crate::format::{FileSource, Fragment, batches};
 use crate::pipeline::{OnError, Program};
 use crate::types::batch::binary_view_of_rows;
 use crate::types::{Batch, Fingerprint, NamedColumn, RowKey};
@@ -76,23 +75,6 @@ impl FilesExec {
         let columns = Arc::new(columns);
         Ok(Self { source, tasks, columns, batch_bytes, on_error, notes, progress, schema, properties })
     }
-}
-
-/// Cuts a shard's files into batches of about that many bytes.
-fn batches(fragments: &[Fragment], batch_bytes: u64) -> Vec<Range<usize>> {
-    let mut ranges = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for (at, fragment) in fragments.iter().enumerate() {
-        if at > start && (bytes + fragment.size > batch_bytes || at - start == MAX_ROWS) {
-            ranges.push(start..at);
-            (start, bytes) = (at, 0);
-        }
-        bytes += fragment.size;
-    }
-    if start < fragments.len() {
-        ranges.push(start..fragments.len());
-    }
-    ranges
 }
 
 /// A file that was read, with the digest of its content.
@@ -211,7 +193,7 @@ impl ExecutionPlan for FilesExec {
             .get(partition)
             .ok_or_else(|| DataFusionError::Internal(format!("there is no shard {partition}")))?;
         let fragments = task.fragments.clone();
-        let ranges = batches(&fragments, self.batch_bytes);
+        let ranges = batches(&fragments, self.batch_bytes, MAX_ROWS);
         let (source, columns, schema) = (self.source.clone(), Arc::clone(&self.columns), Arc::clone(&self.schema));
         let (notes, progress, on_error) = (Arc::clone(&self.notes), Arc::clone(&self.progress), self.on_error);
         let mut next = 0;

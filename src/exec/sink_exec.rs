@@ -108,7 +108,8 @@ impl Sink {
 
 /// A shard that can't be written is the disk's fault far more often than ours.
 fn write_error(message: &str) -> Error {
-    Error::Dataset { message: format!("writing a shard failed: {message}"), help: None }
+    let help = "if the disk is full, make room or build into another folder with `--out`; finished shards are kept";
+    Error::Dataset { message: format!("writing a shard failed: {message}"), help: Some(help.to_owned()) }
 }
 
 impl fmt::Debug for ShardSinkExec {

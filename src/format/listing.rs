@@ -1,6 +1,7 @@
 //! Which source files there are.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -70,6 +71,24 @@ impl Listing {
         let Found { fragments, skipped, .. } = found;
         Ok(Self { fragments: fragments.into_values().collect(), skipped: skipped.into_iter().collect(), root })
     }
+}
+
+/// Cuts files, in order, into batches of at most that many bytes and files; a larger file is a batch of its own.
+#[must_use]
+pub fn batches(fragments: &[Fragment], bytes: u64, files: usize) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    let (mut start, mut sum) = (0, 0);
+    for (at, fragment) in fragments.iter().enumerate() {
+        if at > start && (sum + fragment.size > bytes || at - start == files) {
+            ranges.push(start..at);
+            (start, sum) = (at, 0);
+        }
+        sum += fragment.size;
+    }
+    if start < fragments.len() {
+        ranges.push(start..fragments.len());
+    }
+    ranges
 }
 
 struct Found<'r> {
@@ -190,6 +209,15 @@ mod tests {
         assert_eq!(paths(base, &[".x/*.jpg"]), ["5.jpg"]);
         assert_eq!(paths(base, &["a/.*.jpg"]), [".6.jpg"]);
         assert_eq!(paths(base, &["nothing*"]), Vec::<String>::new());
+    }
+
+    #[test]
+    fn batches_are_bounded_in_bytes_and_files() {
+        let sizes = [4, 4, 4, 30, 1, 1, 1, 1];
+        let fragments: Vec<Fragment> =
+            sizes.iter().map(|size| Fragment { path: String::new(), size: *size, modified_ns: 0 }).collect();
+        assert_eq!(batches(&fragments, 10, 3), [0..2, 2..3, 3..4, 4..7, 7..8]);
+        assert!(batches(&[], 10, 3).is_empty());
     }
 
     #[test]

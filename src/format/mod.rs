@@ -6,4 +6,4 @@ mod pattern;
 pub mod shard;
 
 pub use files::FileSource;
-pub use listing::{Fragment, Listing, ListingError};
+pub use listing::{Fragment, Listing, ListingError, batches};

@@ -120,7 +120,7 @@ impl Stream {
                 columns: columns.clone(),
                 on_error,
                 options: options.clone(),
-                chunk_rows: batch_rows,
+                chunk_rows: 1,
             };
             let (order, gate, sender) = (Arc::clone(&order), Arc::clone(&gate), sender.clone());
             let work = move || worker.work(&order, &gate, batches, window, &sender);
@@ -183,7 +183,7 @@ struct Worker {
     columns: Vec<NamedColumn>,
     on_error: OnError,
     options: StreamOptions,
-    /// Rows taken in at once: a batch, or fewer when rows are large.
+    /// Rows taken in at once: one until it is known how large they are, then a batch, or fewer when rows are large.
     chunk_rows: usize,
 }
 

@@ -176,10 +176,14 @@ fn infeasible(candidates: &[Candidate], settings: &PlanSettings, cut: Option<&st
     let fits = |candidate: &&Candidate| {
         cut.is_none_or(|cut| cut == candidate.cut) && settings.codec.is_none_or(|codec| codec == candidate.codec)
     };
-    let least = candidates.iter().filter(fits).map(stored).min_by(f64::total_cmp);
-    let help =
-        least.map(|bytes| format!("the smallest candidate stores {}: allow at least that much", show_bytes(bytes)));
-    Error::Usage { message: "no candidate can be taken: the storage budget is too small".to_owned(), help }
+    let least = candidates.iter().filter(fits).min_by(|a, b| stored(a).total_cmp(&stored(b)));
+    let obstacle = least.and_then(|candidate| candidate.obstacle.clone());
+    let help = least.map(|candidate| {
+        let bytes = show_bytes(stored(candidate));
+        format!("the smallest candidate stores {bytes}: allow at least that much, or build elsewhere with `--out`")
+    });
+    let why = obstacle.unwrap_or_else(|| "there is none".to_owned());
+    Error::Usage { message: format!("no candidate can be taken: {why}"), help }
 }
 
 fn label(candidate: &Candidate) -> String {

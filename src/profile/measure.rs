@@ -14,7 +14,7 @@ use super::seen::{CodecSeen, CutSeen, Seen};
 use super::storage;
 use crate::diag::{DataError, Error, Result};
 use crate::format::shard::{ShardReader, ShardWriter};
-use crate::format::{FileSource, Fragment};
+use crate::format::{FileSource, Fragment, batches};
 use crate::pipeline::cut::BY_REFERENCE;
 use crate::pipeline::{Cut, Graph, Machine, OnError, Program, StepFailure};
 use crate::types::batch::{array_bytes, binary_view_of_rows};
@@ -38,14 +38,16 @@ impl ProfileLimit {
 
 /// Rows that are timed together: enough to hide the clock, few enough to see the spread.
 const GROUP: usize = 16;
+/// Source bytes of a group, unless it is one large file: decoded, they may be fifty times as many.
+const GROUP_BYTES: u64 = 1 << 20;
 /// Groups that make a batch on which candidates are tried: as many rows as a stream's batch has, so that they don't
 /// stay in a processor's cache as fewer would.
 const BATCH_GROUPS: usize = 4;
 /// How often, at most, and for how many seconds, about, reading and processing a batch is repeated.
 const REPEATS: u64 = 12;
 const REPEAT_SECONDS: f64 = 0.1;
-/// Batches that a thread tries each candidate on.
-const CANDIDATE_BATCHES: usize = 2;
+/// Groups that a thread tries each candidate on.
+const CANDIDATE_GROUPS: usize = 2 * BATCH_GROUPS;
 
 /// Profiles a pipeline with `threads` threads at once; temporary files go into `scratch`, a folder on the file system
 /// that the data set will be on.
@@ -57,7 +59,8 @@ pub fn profile(graph: &Graph, cuts: &[Cut], threads: usize, limit: ProfileLimit,
     let started = now();
     let sample = stratified(&graph.source.listing.fragments, limit.rows, graph.seed);
     files::make_folder(scratch)?;
-    let groups: Vec<&[Fragment]> = sample.chunks(GROUP).collect();
+    let groups: Vec<&[Fragment]> =
+        batches(&sample, GROUP_BYTES, GROUP).into_iter().map(|range| &sample[range]).collect();
     let next = AtomicUsize::new(0);
     let threads = threads.max(1);
     let workers = threads.min(groups.len()).max(1);
@@ -211,19 +214,31 @@ impl<'g> Bench<'g> {
             .iter()
             .map(|(_, offline, online)| Ok((Machine::new(offline, pool.clone())?, Machine::new(online, pool.clone())?)))
             .collect::<Result<Vec<_>>>()?;
-        let mut kept: Vec<(Vec<RowKey>, Columns)> = Vec::new();
+        let mut kept: Vec<Vec<(Vec<RowKey>, Columns)>> = Vec::new();
+        let (mut groups_kept, mut room) = (0, 0_u64);
         loop {
             let at = next.fetch_add(1, Ordering::Relaxed);
             // Half of the time is for the steps, half for the candidates; each thread sees one group at least.
             let late = started.elapsed().as_secs_f64() > limit.seconds / 2.0 && !kept.is_empty();
             let Some(group) = groups.get(at).filter(|_| !late) else { break };
+            let bytes: u64 = group.iter().map(|fragment| fragment.size).sum();
             let group = self.run_steps(&runtime, group, &mut steps, &mut seen)?;
-            if kept.len() < BATCH_GROUPS * CANDIDATE_BATCHES && !group.0.is_empty() {
-                kept.push(group);
+            if group.0.is_empty() || groups_kept == CANDIDATE_GROUPS {
+                continue;
             }
+            // A batch has some groups, or one group of one large file.
+            match kept.last_mut().filter(|batch| batch.len() < BATCH_GROUPS && bytes <= room) {
+                Some(batch) => batch.push(group),
+                None => {
+                    kept.push(vec![group]);
+                    room = GROUP_BYTES * BATCH_GROUPS as u64;
+                }
+            }
+            room = room.saturating_sub(bytes);
+            groups_kept += 1;
         }
         let path = self.scratch.join(format!(".profile-{}-{worker}.parquet", std::process::id()));
-        for (round, groups) in kept.chunks(BATCH_GROUPS).enumerate() {
+        for (round, groups) in kept.iter().enumerate() {
             let (keys, columns) = &join(groups)?;
             for (at, machines) in candidates.iter_mut().enumerate() {
                 let late = started.elapsed().as_secs_f64() > limit.seconds && round > 0;

@@ -86,6 +86,23 @@ impl Dataset {
         (record.id == id && whole).then_some(record)
     }
 
+    /// Bytes of shards that no published generation names: a build that didn't end left them, and the next one takes
+    /// them over or removes them.
+    ///
+    /// # Errors
+    /// When the folder can't be read.
+    pub fn unpublished_bytes(&self, published: Option<&Manifest>) -> Result<u64> {
+        let named: BTreeSet<String> = published.iter().flat_map(|manifest| manifest.kept()).collect();
+        let folder = self.folder.join("shards");
+        let mut bytes = 0;
+        for name in files::names_in(&folder)? {
+            if !named.contains(stem(&name)) {
+                bytes += files::length_if_there(&folder.join(name))?.unwrap_or(0);
+            }
+        }
+        Ok(bytes)
+    }
+
     /// Begins the file of a shard.
     ///
     /// # Errors
@@ -109,22 +126,14 @@ impl Dataset {
         let quarantined: Vec<&Quarantined> = manifest.quarantined().collect();
         files::write_atomic(&self.folder.join("quarantine.json"), &json(&quarantined)?)?;
         files::write_atomic(&self.folder.join("manifest.json"), &json(manifest)?)?;
-        let kept: BTreeSet<String> = manifest
-            .shards
-            .iter()
-            .map(|shard| shard.id)
-            .chain(manifest.previous.iter().copied())
-            .map(|id| id.to_string())
-            .collect();
-        self.clean(&kept)
+        self.clean(&manifest.kept().collect())
     }
 
     /// Removes unfinished files, and shards that aren't to be kept.
     fn clean(&self, kept: &BTreeSet<String>) -> Result<()> {
         let folder = self.folder.join("shards");
         for name in files::names_in(&folder)? {
-            let stem = name.split('.').next().unwrap_or_default();
-            if name.starts_with(TEMPORARY) || !kept.contains(stem) {
+            if !kept.contains(stem(&name)) {
                 files::remove_if_there(&folder.join(name))?;
             }
         }
@@ -135,6 +144,11 @@ impl Dataset {
         }
         Ok(())
     }
+}
+
+/// The part of a file's name that is its shard's; a temporary one has none.
+fn stem(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
 }
 
 #[derive(serde::Deserialize)]

@@ -135,6 +135,11 @@ impl Manifest {
         self.shards.iter().map(|shard| shard.bytes).sum()
     }
 
+    /// The names of the shards whose files are kept: this generation's and those of the one before.
+    pub fn kept(&self) -> impl Iterator<Item = String> + '_ {
+        self.shards.iter().map(|shard| shard.id).chain(self.previous.iter().copied()).map(|id| id.to_string())
+    }
+
     /// Rows that were left out, in row-key order.
     pub fn quarantined(&self) -> impl Iterator<Item = &Quarantined> + '_ {
         self.shards.iter().flat_map(|shard| &shard.quarantined)
