@@ -90,7 +90,10 @@ pub struct PlanArgs {
     /// Threads [default: all cores].
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub jobs: Option<u16>,
-    /// Materialize at this step: its name, `bytes` or `source`.
+    /// Source files (or rows, where they come from several sources) of a shard, about [default: by their size].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub shard_rows: Option<u32>,
+    /// Materialize at this step: its name, `bytes` or `source`; several joined by `+`.
     #[arg(long, value_name = "STEP")]
     pub cut: Option<String>,
     /// Compress with this: none, lz4, zstd1 or zstd3.

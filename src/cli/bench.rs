@@ -49,7 +49,7 @@ fn measure(console: &Console, prepared: &Prepared, args: &BenchArgs) -> Result<B
     let rate = opened.measure(&options, SECONDS)?;
     Ok(BenchRow {
         cut: manifest.cut.clone(),
-        codec: if manifest.by_reference { "-".to_owned() } else { manifest.codec.word().to_owned() },
+        codec: manifest.codec.word().to_owned(),
         predicted: predicted(&manifest.plan),
         stored_bytes: manifest.stored_bytes() as f64,
         offline_seconds: (manifest.built.shards_kept == 0).then_some(manifest.built.seconds),

@@ -54,17 +54,28 @@ pub fn run(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Result<Bu
     let profile = prepared.profile(console, args)?;
     let published = dataset.manifest()?;
     let plan = prepared.choose(&profile, published.as_ref())?;
-    let request =
-        Request { graph: &prepared.graph, cut: prepared.cut(&plan)?, codec: plan.choice().codec, plan: plan.to_json() };
+    let request = Request {
+        graph: &prepared.graph,
+        cut: prepared.cut(&plan)?,
+        codec: plan.choice().codec,
+        options: prepared.options,
+        shard_rows: args.shard_rows,
+        plan: plan.to_json(),
+    };
     let pending = Pending::find(&request, &dataset, published)?;
     if pending.stale_shards() > 0 {
         console.say(&format!("cut {}: {}", plan.choice().cut, plan.reason));
-        console.say(&format!(
-            "building {} of {} shards: {} files",
-            show_count(pending.stale_shards() as u64),
-            show_count(pending.freshness().shards.len() as u64),
-            show_count(pending.stale_rows())
-        ));
+        let files = pending.stale_rows();
+        if files == 0 {
+            console.say("putting rows together");
+        } else {
+            console.say(&format!(
+                "building {} of {} shards: {} files",
+                show_count(pending.stale_shards() as u64),
+                show_count(pending.freshness().shards.len() as u64),
+                show_count(files)
+            ));
+        }
     }
     let progress = Arc::new(Progress::default());
     let bar = Bar::follow(console, &progress, pending.stale_rows());
@@ -75,8 +86,7 @@ pub fn run(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Result<Bu
 fn summary(prepared: &Prepared, built: &Built) -> String {
     let manifest = &built.manifest;
     let folder = prepared.folder.display();
-    let stored =
-        if manifest.by_reference { "nothing copied".to_owned() } else { show_bytes(manifest.stored_bytes() as f64) };
+    let stored = show_bytes(manifest.stored_bytes() as f64);
     let rows = show_count(manifest.rows());
     let mut text = if built.changed {
         let figures = &manifest.built;
@@ -135,6 +145,8 @@ fn report_status(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Res
         graph: &prepared.graph,
         cut,
         codec: codec.unwrap_or(crate::types::Codec::None),
+        options: prepared.options,
+        shard_rows: args.shard_rows.or(published.as_ref().map(|manifest| manifest.files_per_shard)),
         plan: serde_json::Value::Null,
     };
     let pending = Pending::find(&request, &dataset, published.clone())?;

@@ -4,13 +4,17 @@ use std::path::PathBuf;
 
 use super::args::PlanArgs;
 use super::console::Console;
-use crate::diag::{Error, Result};
-use crate::materialize::default_folder;
-use crate::pipeline::{self, Cut, Graph, Objective, PlanSettings, cuts};
-use crate::plan::{Plan, StepName, plan as choose, resolve_cut};
-use crate::profile::{self, Profile, ProfileLimit};
+use crate::diag::{Error, Result, nearest};
+use crate::format::SourceKind;
+use crate::materialize::{self, default_folder, definition};
+use crate::pipeline::{
+    self, ColumnId, CompileOptions, Cut, CutError, Graph, Objective, PlanSettings, Producer, cuts, parse_cut,
+    relation_program,
+};
+use crate::plan::{Plan, plan as choose};
+use crate::profile::{self, BaseRows, Profile, ProfileLimit, Subject};
 use crate::report::plan_text;
-use crate::store::{Dataset, Manifest, definition};
+use crate::store::{Dataset, Manifest};
 use crate::types::Codec;
 use crate::types::units::{parse_bytes, show_bytes, show_count, show_rate, show_seconds};
 use crate::world::{files, machine};
@@ -27,6 +31,8 @@ pub struct Prepared {
     pub jobs: usize,
     /// What the planner is asked for.
     pub settings: PlanSettings,
+    /// How programs are compiled.
+    pub options: CompileOptions,
 }
 
 /// Loads a pipeline and reads the arguments.
@@ -56,20 +62,46 @@ pub fn prepare(console: &Console, args: &PlanArgs) -> Result<Prepared> {
     if let Some(size) = &args.budget {
         settings.storage_budget = Some(parse_bytes(size).map_err(|error| Error::usage(format!("--budget: {error}")))?);
     }
-    let cuts = cuts(&graph);
+    let mut cuts = cuts(&graph);
     if let Some(word) = &settings.cut {
         // Before anything is measured: a wrong word should cost nobody ten seconds.
-        let words: Vec<&str> = cuts.iter().map(|cut| cut.word.as_str()).collect();
-        let steps: Vec<StepName<'_>> = graph
-            .steps
-            .iter()
-            .map(|step| StepName { step: &step.name, op: step.op.info().name, online_only: step.online_only })
-            .collect();
-        settings.cut = Some(resolve_cut(&words, &steps, word)?);
+        let cut = resolve_cut(&graph, &cuts, word)?;
+        settings.cut = Some(cut.word.clone());
+        if cuts.iter().all(|other| other.word != cut.word) {
+            cuts.push(cut);
+        }
     }
     settings.epochs = args.epochs.or(settings.epochs);
     settings.trainer_rate = args.trainer_rate.or(settings.trainer_rate);
-    Ok(Prepared { graph, cuts, folder, jobs, settings })
+    let options = CompileOptions { fused: true };
+    Ok(Prepared { graph, cuts, folder, jobs, settings, options })
+}
+
+/// The cut of a word: names of steps, joined by `+`; an op's full name does where only one step has it.
+fn resolve_cut(graph: &Graph, cuts: &[Cut], word: &str) -> Result<Cut> {
+    let mut of_op = graph.steps.iter().filter(|step| step.op_name() == word && !step.online_only);
+    let word = match (of_op.next(), of_op.next()) {
+        (Some(only), None) => only.name.as_str(),
+        _ => word,
+    };
+    let error = match parse_cut(graph, word) {
+        Ok(cut) => return Ok(cut),
+        Err(error) => error,
+    };
+    let message = match &error {
+        CutError::OnlineOnly(id) => format!(
+            "there is no cut at `{}`: it is random, or comes after a random step, and can only run online",
+            graph.step(*id).name
+        ),
+        CutError::Needed(id) => format!("there is no cut without `{}`: it is needed offline", graph.step(*id).name),
+        CutError::Unknown(name) => format!("there is no cut `{name}`"),
+    };
+    let words: Vec<&str> = cuts.iter().map(|cut| cut.word.as_str()).collect();
+    let help = match nearest(word, words.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`? The cuts are {}", words.join(", ")),
+        None => format!("the cuts are {}", words.join(", ")),
+    };
+    Err(Error::Usage { message, help: Some(help) })
 }
 
 /// How much the source may have changed for a profile to stay valid.
@@ -87,7 +119,10 @@ impl Prepared {
             return Ok(profile);
         }
         let limit = ProfileLimit { rows: args.sample.max(1), seconds: args.profile_seconds };
-        let profile = profile::profile(&self.graph, &self.cuts, self.jobs, limit, &self.folder)?;
+        let files = materialize::files(&self.graph)?;
+        let base = self.base_rows(args.sample)?;
+        let subject = Subject { graph: &self.graph, cuts: &self.cuts, files: &files, base, options: self.options };
+        let profile = profile::profile(&subject, self.jobs, limit, &self.folder)?;
         console.say(&format!(
             "profiled {} of {} rows in {}",
             show_count(profile.rows_sampled),
@@ -99,19 +134,47 @@ impl Prepared {
         Ok(profile)
     }
 
+    /// Whether each row of the base relation is a file.
+    fn is_files(&self) -> bool {
+        match self.graph.relation(self.graph.base(self.graph.output_relation)).producer {
+            Producer::Source(source) => self.graph.sources[source].kind == SourceKind::Files,
+            Producer::Step(_) => false,
+        }
+    }
+
+    /// Rows of the base relation for a profile, where its rows aren't files.
+    fn base_rows(&self, wanted: usize) -> Result<Option<BaseRows>> {
+        let graph = &self.graph;
+        let base = graph.base(graph.output_relation);
+        if self.is_files() {
+            return Ok(None);
+        }
+        let mut columns: Vec<ColumnId> = Vec::new();
+        let whole = relation_program(graph, graph.output_relation, &graph.outputs, self.options);
+        let offline = self.cuts.iter().flat_map(|cut| cut.offline_program(graph, self.options).inputs);
+        for id in whole.inputs.into_iter().chain(offline) {
+            if !columns.contains(&id) {
+                columns.push(id);
+            }
+        }
+        let dataset = Dataset::at(&self.folder);
+        materialize::base_rows(graph, base, &columns, self.jobs, wanted.max(1), &dataset).map(Some)
+    }
+
     /// A profile of the same steps, machine and threads, of data that hasn't grown or shrunk by more than a tenth;
     /// its totals are brought up to date.
     fn still_valid(&self, mut profile: Profile) -> Option<Profile> {
-        let fragments = &self.graph.source.listing.fragments;
-        let bytes: u64 = fragments.iter().map(|fragment| fragment.size).sum();
+        let files: usize = self.graph.sources.iter().map(|source| source.listing.fragments.len()).sum();
+        let bytes: u64 = self.graph.sources.iter().map(crate::format::Source::bytes).sum();
         let near = |was: u64, is: u64| (is as f64 - was as f64).abs() <= DRIFT * was as f64;
-        let valid = profile.version == 1
+        let rows = if self.is_files() { files as u64 } else { profile.rows_total };
+        let valid = profile.version == profile::PROFILE_VERSION
             && profile.definition == profile::definition_fingerprint(&self.graph, &self.cuts)
             && profile.threads == self.jobs
             && profile.machine.cores == machine::cores()
-            && near(profile.rows_total, fragments.len() as u64)
+            && near(profile.rows_total, rows)
             && near(profile.source_bytes_total, bytes);
-        profile.rows_total = fragments.len() as u64;
+        profile.rows_total = rows;
         profile.source_bytes_total = bytes;
         valid.then_some(profile)
     }
@@ -121,8 +184,8 @@ impl Prepared {
         // What is built is good as long as its own cut would still store the same.
         let built = published.filter(|manifest| {
             self.cuts.iter().any(|cut| {
-                let now = definition(&cut.offline_program(&self.graph), manifest.codec, cut.by_reference);
-                cut.word == manifest.cut && now == manifest.definition
+                cut.word == manifest.cut
+                    && definition(&self.graph, cut, manifest.codec, self.options) == manifest.definition
             })
         });
         let built = built.map(|manifest| (manifest.cut.as_str(), manifest.codec));

@@ -11,8 +11,8 @@ use super::args::StreamArgs;
 use super::console::{Console, output_error};
 use crate::diag::{DataError, Error, Result};
 use crate::materialize::default_folder;
-use crate::online::{Rows, Stream, StreamDigest, StreamOptions, output_schema, to_output};
-use crate::pipeline;
+use crate::online::{Rows, Stream, StreamDigest, StreamOptions, files, output_schema, to_output};
+use crate::pipeline::{self, Files};
 use crate::store::{Dataset, Manifest};
 use crate::types::BufferPool;
 use crate::types::units::{show_count, show_rate, show_seconds};
@@ -20,8 +20,10 @@ use crate::world::machine::{cores, now, peak_resident_bytes, process_cpu_seconds
 
 /// An opened data set.
 pub struct Opened {
+    dataset: Dataset,
     manifest: Manifest,
     rows: Arc<Rows>,
+    files: Files,
     pool: BufferPool,
 }
 
@@ -42,13 +44,20 @@ impl Opened {
     pub fn new(folder: &Path, jobs: usize) -> Result<Self> {
         let dataset = Dataset::at(folder);
         let manifest = dataset.open()?;
-        let rows = Arc::new(Rows::open(&dataset, &manifest)?);
+        let rows = Arc::new(Rows::open(&dataset, &manifest, &manifest.remainder.at_epoch(0))?);
+        let files = files(&manifest)?;
         // Pages being read and batches being made, for every worker.
-        Ok(Self { manifest, rows, pool: BufferPool::new(80 * jobs) })
+        Ok(Self { dataset, manifest, rows, files, pool: BufferPool::new(80 * jobs) })
     }
 
     fn start(&self, options: &StreamOptions) -> Result<Stream> {
-        Stream::start(&self.rows, &self.manifest.remainder, self.manifest.on_error, &self.pool, options)
+        let remainder = self.manifest.remainder.at_epoch(options.epoch);
+        // Of stored draws, each epoch reads its own.
+        let rows = match self.manifest.remainder.picks() {
+            true => Arc::new(Rows::open(&self.dataset, &self.manifest, &remainder)?),
+            false => Arc::clone(&self.rows),
+        };
+        Stream::start(&rows, &remainder, &self.files, self.manifest.on_error, &self.pool, options)
     }
 
     /// Streams whole epochs for at least that long.

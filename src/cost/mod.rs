@@ -60,17 +60,19 @@ pub struct Estimate {
 /// shared by the threads), by the storage if what is stored doesn't fit into memory, or by the trainer.
 #[must_use]
 pub fn estimate(profile: &Profile, cut: &CutFacts, stored: &Representation, settings: CostSettings) -> Estimate {
-    let rows = profile.rows_total as f64;
+    let base_rows = profile.rows_total as f64;
     let threads = profile.threads.max(1) as f64;
-    let stored_bytes = stored.stored_bytes.scaled(rows);
-    let work = profile.read_source.plus(cut.offline).plus(stored.encode).scaled(rows / threads);
+    let stored_bytes = stored.stored_bytes.times(cut.stored_rows).scaled(base_rows);
+    let encode = stored.encode.times(cut.stored_rows);
+    let work = profile.read_source.plus(cut.offline).plus(encode).scaled(base_rows / threads);
+    let rows = base_rows * cut.stream_rows.estimate;
     let writing = stored_bytes.times(profile.storage.write_bytes_per_second.inverse(1.0));
-    let offline_seconds = if stored_bytes.estimate > 0.0 { work.plus(writing) } else { work };
+    let offline_seconds = work.plus(writing);
     let mut rate = stored.decode.plus(cut.online).inverse(threads);
     let mut limited_by = Limit::Cpu;
     let memory = profile.machine.available_memory_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);
-    let read_bytes =
-        if stored_bytes.estimate > 0.0 { stored_bytes.estimate } else { profile.source_bytes_total as f64 };
+    let referred = if cut.refers { profile.source_bytes_total as f64 } else { 0.0 };
+    let read_bytes = stored_bytes.estimate + referred;
     if read_bytes > memory && rows > 0.0 {
         let storage = profile.storage.read_bytes_per_second.scaled(rows / read_bytes);
         if storage.estimate < rate.estimate {

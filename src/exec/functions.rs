@@ -1,4 +1,4 @@
-//! Every op as a scalar function, for SQL.
+//! Every op that makes one column of a row's own columns as a scalar function, for SQL.
 //!
 //! `image_resize(image, 'size = [256, 256]')`: the op's columns, then its parameters as TOML. A random op takes the
 //! row's source file, the epoch and the pipeline's seed besides: `image_random_crop(image, 'size = 224', path, 3, 17)`
@@ -15,14 +15,20 @@ use datafusion::logical_expr::{
 };
 use datafusion::scalar::ScalarValue;
 
-use crate::ops::{Args, ErasedOp, OPS};
-use crate::pipeline::{Call, Machine, Program, arguments};
+use crate::ops::{Args, ErasedOp, OPS, Reads, RowsClass};
+use crate::pipeline::{Call, Files, Machine, Program, arguments};
 use crate::types::{Batch, BufferPool, ColumnType, NamedColumn, RowKey};
 
 /// All ops as functions, to be registered in a session.
 #[must_use]
 pub fn functions() -> Vec<ScalarUDF> {
-    OPS.iter().map(|op| ScalarUDF::new_from_impl(OpFunction::new(*op))).collect()
+    OPS.iter().filter(|op| is_function(**op)).map(|op| ScalarUDF::new_from_impl(OpFunction::new(*op))).collect()
+}
+
+/// Whether an op is a function of a row's columns with one value. SQL has its own words for the others.
+fn is_function(op: &dyn ErasedOp) -> bool {
+    let info = op.info();
+    info.rows == RowsClass::Map && info.products.len() <= 1 && info.reads == Reads::Ports
 }
 
 /// The name of an op's function: `image_resize` for `image.resize`.
@@ -132,7 +138,8 @@ impl ScalarUDFImpl for OpFunction {
         let params = args.scalar_arguments.get(self.op.info().inputs.len()).copied().flatten();
         let (types, values) = self.read(args.arg_fields, params)?;
         let bound = self.op.bind(&values, &types).map_err(|error| self.fail(error.message))?;
-        let field: Field = bound.output.field(&self.name);
+        let output = bound.outputs.first().ok_or_else(|| self.fail("it makes no column"))?;
+        let field: Field = output.field(&self.name);
         Ok(Arc::new(field))
     }
 
@@ -143,7 +150,7 @@ impl ScalarUDFImpl for OpFunction {
             _ => None,
         };
         let (types, values) = self.read(&args.arg_fields, params)?;
-        let output = self.op.bind(&values, &types).map_err(|error| self.fail(error.message))?.output;
+        let outputs = self.op.bind(&values, &types).map_err(|error| self.fail(error.message))?.outputs;
         let (keys, epoch, seed) = self.address(&args.args, args.number_rows)?;
         let columns = args.args[..inputs]
             .iter()
@@ -160,7 +167,7 @@ impl ScalarUDFImpl for OpFunction {
         let info = self.op.info();
         let program = Program {
             seed,
-            columns: types.into_iter().chain([output]).map(named).collect(),
+            columns: types.into_iter().chain(outputs).map(named).collect(),
             inputs,
             calls: vec![Call {
                 step: info.name.rsplit('.').next().unwrap_or(info.name).to_owned(),
@@ -168,12 +175,17 @@ impl ScalarUDFImpl for OpFunction {
                 version: info.version,
                 args: values,
                 inputs: (0..inputs).collect(),
-                output: inputs,
+                outputs: vec![inputs],
+                variants: None,
+                draw: None,
             }],
             outputs: vec![inputs],
+            names: vec![self.name.clone()],
+            settled: 0,
+            fused: true,
         };
         let run = |error: crate::diag::Error| DataFusionError::Execution(format!("{}: {error}", self.name));
-        let outcome = Machine::new(&program, BufferPool::new(0))
+        let outcome = Machine::new(&program, BufferPool::new(0), &Files::new())
             .and_then(|mut machine| machine.run(&Batch { keys, columns }, epoch));
         let outcome = outcome.map_err(run)?;
         if let Some(failure) = outcome.failures.first() {
@@ -234,7 +246,8 @@ mod tests {
 
     #[test]
     fn every_op_is_a_function_and_errors_say_what_is_wrong() {
-        assert_eq!(functions().len(), OPS.len());
+        let row_wise = OPS.iter().filter(|op| op.info().rows == RowsClass::Map && op.info().reads == Reads::Ports);
+        assert_eq!(functions().len(), row_wise.filter(|op| op.info().products.len() <= 1).count());
         let label =
             query("select path_label(path, 'classes = [\"plant\", \"thing\"]') as label from photos order by label")
                 .unwrap();

@@ -16,7 +16,8 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::batches::{from_record_batch, properties, wrap};
-use super::job::{Notes, ShardFile, ShardOutcome, ShardStore};
+use super::job::{ShardFile, ShardStore};
+use super::notes::{Notes, ShardOutcome};
 use crate::diag::Error;
 use crate::format::shard::ShardWriter;
 use crate::types::{Codec, NamedColumn};

@@ -56,6 +56,14 @@ impl FileSource {
         Ok(bytes.into())
     }
 
+    /// The whole content of the file with that path, whatever its size is, blocking the thread.
+    ///
+    /// # Errors
+    /// When it can't be read.
+    pub fn read_path(&self, path: &str) -> Result<Bytes> {
+        Ok(files::read(&self.root.join(path))?.into())
+    }
+
     /// The path in the object store's words, if it comes back as it was.
     fn location(&self, path: &Path) -> Option<object_store::path::Path> {
         let location = object_store::path::Path::parse(path.to_str()?).ok()?;

@@ -1,95 +1,96 @@
 //! The rows of a data set: where each is, and fetching any of them in any order.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, StringArray};
-use bytes::Bytes;
+use arrow::array::{Array, ArrayRef, AsArray};
 
-use crate::diag::{DataError, Error, Result};
+use crate::diag::{Error, Result};
 use crate::format::shard::ShardReader;
-use crate::format::{FileSource, Fragment};
-use crate::store::{Dataset, FragmentRecord, Manifest};
-use crate::types::batch::binary_view_of_rows;
-use crate::types::{Batch, BufferPool, Fingerprint, NamedColumn, RowKey};
+use crate::pipeline::{Program, ROWS};
+use crate::store::{Dataset, Manifest};
+use crate::types::{Batch, BufferPool, ColumnType, NamedColumn, RowKey};
 use crate::world::LocalFile;
 
-/// The rows of a data set, in row-key order.
+/// The rows of a data set, in row order: those whose order a stream decides about. A stored row is one of them, or
+/// becomes several.
 pub struct Rows {
     keys: Vec<RowKey>,
     places: Vec<Place>,
-    store: Store,
-    fragments: Vec<FragmentRecord>,
+    shards: Vec<Shard>,
     columns: Vec<NamedColumn>,
+    expands: bool,
 }
 
 /// Where a row is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     shard: u32,
     row: u32,
-    /// Its source file, by its place in `Rows::fragments`.
-    fragment: usize,
 }
 
-enum Store {
-    /// In the source's own files.
-    Reference(FileSource),
-    /// In shards.
-    Shards(Vec<(String, ShardReader)>),
+struct Shard {
+    name: String,
+    reader: ShardReader,
+    /// The key of each stored row.
+    keys: Vec<RowKey>,
+    /// Its source files, and how many stored rows come from each.
+    files: Vec<(String, u64)>,
 }
 
-/// Rows that were fetched, and those that couldn't be.
+/// Rows that were fetched.
 pub struct Fetched {
-    /// The rows.
+    /// The stored rows.
     pub batch: Batch,
-    /// Which of the wanted rows they are.
+    /// For each of them, one of the wanted rows that it becomes.
     pub rows: Vec<usize>,
-    /// Rows whose source file couldn't be read.
-    pub failures: Vec<DataError>,
+    /// The keys of the wanted rows, in order, where stored rows become several.
+    pub wanted: Option<Vec<RowKey>>,
 }
 
 impl Rows {
-    /// Opens the rows of a published data set with the columns that its remainder reads.
+    /// Opens the rows of a published data set with the columns that a remainder reads.
     ///
     /// # Errors
     /// When a shard is missing or damaged.
-    pub fn open(dataset: &Dataset, manifest: &Manifest) -> Result<Self> {
-        let columns = manifest.remainder.input_columns().to_vec();
-        let (mut keys, mut places, mut fragments) = (Vec::new(), Vec::new(), Vec::new());
-        let mut readers = Vec::new();
+    pub fn open(dataset: &Dataset, manifest: &Manifest, remainder: &Program) -> Result<Self> {
+        let columns = remainder.input_columns().to_vec();
+        let expands = manifest.columns.iter().any(|column| column.name == ROWS);
+        let (mut keys, mut places, mut shards) = (Vec::new(), Vec::new(), Vec::new());
         for (shard, record) in (0_u32..).zip(&manifest.shards) {
-            let first = fragments.len();
-            let good = record.fragments.iter().enumerate().filter(|(_, fragment)| fragment.rows > 0);
-            let places_before = places.len();
-            places.extend((0_u32..).zip(good).map(|(row, (at, _))| Place { shard, row, fragment: first + at }));
-            fragments.extend(record.fragments.iter().cloned());
-            if manifest.by_reference {
-                let paths = places[places_before..].iter().map(|place| &fragments[place.fragment].path);
-                keys.extend(paths.map(|path| RowKey::of_fragment(path, 0)));
-                continue;
-            }
             let path = dataset.shard_path(record.id);
             let damaged = |message: String| Error::Dataset {
                 message: format!("{}: {message}", path.display()),
                 help: Some("build the data set again: only this shard is rebuilt if it is removed".to_owned()),
             };
-            let file = LocalFile::open(&path)?;
-            let reader = ShardReader::open(Arc::new(file), &columns).map_err(damaged)?;
+            let open = |columns: &[NamedColumn]| {
+                ShardReader::open(Arc::new(LocalFile::open(&path)?), columns).map_err(damaged)
+            };
+            let reader = open(&columns)?;
             let shard_keys = reader.keys().map_err(damaged)?;
-            if shard_keys.len() != places.len() - places_before {
-                let (found, wanted) = (shard_keys.len(), places.len() - places_before);
+            if shard_keys.len() as u64 != record.rows {
+                let (found, wanted) = (shard_keys.len(), record.rows);
                 return Err(damaged(format!("{found} rows where the manifest says {wanted}")));
             }
-            keys.extend(shard_keys);
-            readers.push((path.display().to_string(), reader));
+            if expands {
+                let rows = [NamedColumn { name: ROWS.to_owned(), column_type: ColumnType::Bytes }];
+                let all: Vec<usize> = (0..shard_keys.len()).collect();
+                let becomes = open(&rows)?.fetch(&all, &BufferPool::new(0)).map_err(damaged)?;
+                let becomes = becomes.first().and_then(|column| column.as_binary_view_opt());
+                let becomes = becomes.ok_or_else(|| damaged("it doesn't say what its rows become".to_owned()))?;
+                for (row, inner) in (0_u32..).zip(becomes.iter()) {
+                    for key in inner.unwrap_or_default().chunks_exact(16) {
+                        keys.push(RowKey(key.try_into().unwrap_or_default()));
+                        places.push(Place { shard, row });
+                    }
+                }
+            } else {
+                places.extend((0_u32..).zip(&shard_keys).map(|(row, _)| Place { shard, row }));
+                keys.extend_from_slice(&shard_keys);
+            }
+            let files = record.fragments.iter().map(|fragment| (fragment.path.clone(), fragment.rows)).collect();
+            shards.push(Shard { name: path.display().to_string(), reader, keys: shard_keys, files });
         }
-        let store = if manifest.by_reference {
-            Store::Reference(FileSource::new(Path::new(&manifest.root))?)
-        } else {
-            Store::Shards(readers)
-        };
-        Ok(Self { keys, places, store, fragments, columns })
+        Ok(Self { keys, places, shards, columns, expands })
     }
 
     /// The key of every row, in order.
@@ -98,90 +99,47 @@ impl Rows {
         &self.keys
     }
 
-    /// The source file of a row, relative to the source's root.
+    /// The source file of a row, relative to the source's root, or the shard where there is none; and its number among
+    /// the stored rows of that.
     #[must_use]
-    pub fn path(&self, row: usize) -> &str {
-        self.places.get(row).and_then(|place| self.fragments.get(place.fragment)).map_or("", |fragment| &fragment.path)
+    pub fn place(&self, row: usize) -> (String, u64) {
+        let Some(place) = self.places.get(row) else { return (String::new(), 0) };
+        let shard = &self.shards[place.shard as usize];
+        let mut number = u64::from(place.row);
+        for (file, rows) in &shard.files {
+            if number < *rows {
+                return (file.clone(), number);
+            }
+            number -= rows;
+        }
+        (shard.name.clone(), u64::from(place.row))
     }
 
-    /// Fetches rows, in that order.
+    /// Fetches the stored rows of those rows, each once, in the order in which they are first wanted.
     ///
     /// # Errors
-    /// When a shard is damaged, or a source file isn't what it was when the data set was built.
+    /// When a shard is damaged.
     pub fn fetch(&self, wanted: &[usize], pool: &BufferPool) -> Result<Fetched> {
-        match &self.store {
-            Store::Reference(source) => self.fetch_files(source, wanted),
-            Store::Shards(readers) => {
-                let columns = self.fetch_stored(readers, wanted, pool)?;
-                let keys = wanted.iter().map(|row| self.keys[*row]).collect();
-                Ok(Fetched { batch: Batch { keys, columns }, rows: wanted.to_vec(), failures: Vec::new() })
-            }
+        if !self.expands {
+            let columns = self.fetch_stored(wanted.iter().map(|row| self.places[*row]), pool)?;
+            let keys = wanted.iter().map(|row| self.keys[*row]).collect();
+            return Ok(Fetched { batch: Batch { keys, columns }, rows: wanted.to_vec(), wanted: None });
         }
+        let mut first: Vec<(Place, usize)> = wanted.iter().map(|row| (self.places[*row], *row)).collect();
+        first.sort_unstable();
+        first.dedup_by_key(|(place, _)| *place);
+        let columns = self.fetch_stored(first.iter().map(|(place, _)| *place), pool)?;
+        let keys = first.iter().map(|(place, _)| self.shards[place.shard as usize].keys[place.row as usize]).collect();
+        let rows = first.iter().map(|(_, row)| *row).collect();
+        let keys_wanted = wanted.iter().map(|row| self.keys[*row]).collect();
+        Ok(Fetched { batch: Batch { keys, columns }, rows, wanted: Some(keys_wanted) })
     }
 
-    fn fetch_files(&self, source: &FileSource, wanted: &[usize]) -> Result<Fetched> {
-        let needs_bytes = self.columns.iter().any(|column| column.name == "bytes");
-        let (mut rows, mut files, mut failures) = (Vec::new(), Vec::new(), Vec::new());
-        for row in wanted {
-            let record = &self.fragments[self.places[*row].fragment];
-            if !needs_bytes {
-                rows.push(*row);
-                files.push((record, Bytes::new()));
-                continue;
-            }
-            let FragmentRecord { path, size, modified_ns, .. } = record.clone();
-            match source.read_blocking(&Fragment { path, size, modified_ns }) {
-                Ok(bytes) if Fingerprint::of_bytes(&bytes) == record.digest => {
-                    rows.push(*row);
-                    files.push((record, bytes));
-                }
-                Ok(_) => {
-                    return Err(Error::Dataset {
-                        message: format!("{}: its content has changed since the data set was built", record.path),
-                        help: Some("run `parbake build` again: it takes in what has changed".to_owned()),
-                    });
-                }
-                Err(error) => failures.push(DataError {
-                    file: record.path.clone(),
-                    row: 0,
-                    step: "source".to_owned(),
-                    reason: error.to_string(),
-                }),
-            }
-        }
-        let columns = self
-            .columns
-            .iter()
-            .map(|column| -> Result<ArrayRef> {
-                Ok(match column.name.as_str() {
-                    "path" => Arc::new(files.iter().map(|(file, _)| Some(&file.path)).collect::<StringArray>()),
-                    "size" => {
-                        let sizes = files.iter().map(|(file, _)| i64::try_from(file.size).unwrap_or(i64::MAX));
-                        Arc::new(Int64Array::from_iter_values(sizes))
-                    }
-                    "bytes" => {
-                        let bytes = files.iter().map(|(_, bytes)| bytes.clone()).collect();
-                        Arc::new(binary_view_of_rows(bytes).map_err(|error| Error::internal("reading", error))?)
-                    }
-                    other => return Err(Error::internal("reading", format!("files have no column `{other}`"))),
-                })
-            })
-            .collect::<Result<_>>()?;
-        let keys = rows.iter().map(|row| self.keys[*row]).collect();
-        Ok(Fetched { batch: Batch { keys, columns }, rows, failures })
-    }
-
-    fn fetch_stored(
-        &self,
-        readers: &[(String, ShardReader)],
-        wanted: &[usize],
-        pool: &BufferPool,
-    ) -> Result<Vec<ArrayRef>> {
+    fn fetch_stored(&self, wanted: impl Iterator<Item = Place>, pool: &BufferPool) -> Result<Vec<ArrayRef>> {
         // Rows of one shard are fetched together, then put into the wanted order.
         let mut shards: Vec<(usize, Vec<usize>)> = Vec::new();
-        let mut order = Vec::with_capacity(wanted.len());
-        for row in wanted {
-            let place = self.places[*row];
+        let mut order = Vec::new();
+        for place in wanted {
             let shard = place.shard as usize;
             let group = shards.iter().position(|(other, _)| *other == shard).unwrap_or_else(|| {
                 shards.push((shard, Vec::new()));
@@ -194,7 +152,7 @@ impl Rows {
         let parts = shards
             .iter()
             .map(|(shard, rows)| {
-                let (name, reader) = &readers[*shard];
+                let Shard { name, reader, .. } = &self.shards[*shard];
                 reader.fetch(rows, pool).map_err(|message| Error::Dataset {
                     message: format!("{name}: {message}"),
                     help: Some("the shard is damaged: remove it and build again".to_owned()),

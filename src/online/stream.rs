@@ -7,12 +7,11 @@ use std::thread::JoinHandle;
 
 use arrow::array::Array;
 
-use super::digest::{RowDigest, row_digests};
 use super::order::epoch_order;
 use super::rows::Rows;
 use crate::diag::{DataError, Error, Result};
-use crate::pipeline::{Machine, OnError, Program};
-use crate::types::{Batch, BufferPool, NamedColumn};
+use crate::pipeline::{Files, Machine, OnError, Program, StepFailure};
+use crate::types::{Batch, BufferPool, NamedColumn, RowDigest, row_digests};
 
 /// How a stream is read.
 #[derive(Debug, Clone)]
@@ -96,6 +95,7 @@ impl Stream {
     pub fn start(
         rows: &Arc<Rows>,
         remainder: &Program,
+        files: &Files,
         on_error: OnError,
         pool: &BufferPool,
         options: &StreamOptions,
@@ -110,12 +110,12 @@ impl Stream {
             moved: Condvar::new(),
         });
         let (sender, results) = sync_channel(window);
-        let columns: Vec<NamedColumn> = remainder.output_columns().cloned().collect();
+        let columns: Vec<NamedColumn> = remainder.output_columns().collect();
         let mut workers = Vec::new();
         for _ in 0..jobs.min(batches) {
             let mut worker = Worker {
                 rows: Arc::clone(rows),
-                machine: Machine::new(remainder, pool.clone())?,
+                machine: Machine::new(remainder, pool.clone(), files)?,
                 pool: pool.clone(),
                 columns: columns.clone(),
                 on_error,
@@ -224,14 +224,12 @@ impl Worker {
         // A batch is bounded in bytes: rows that turn out large are taken in smaller groups from now on.
         let row_bytes = fetched.batch.bytes() / wanted.len().max(1);
         self.chunk_rows = (CHUNK_BYTES / row_bytes.max(1)).clamp(1, self.options.batch_rows.max(1));
-        let outcome = self.machine.run(&fetched.batch, self.options.epoch)?;
-        let mut skipped = fetched.failures;
-        skipped.extend(outcome.failures.into_iter().map(|failure| DataError {
-            file: fetched.rows.get(failure.row).map_or(String::new(), |row| self.rows.path(*row).to_owned()),
-            row: 0,
-            step: failure.step,
-            reason: failure.reason,
-        }));
+        let outcome = self.machine.run_selected(&fetched.batch, self.options.epoch, fetched.wanted.as_deref())?;
+        let named = |failure: StepFailure| {
+            let (file, row) = fetched.rows.get(failure.row).map_or_else(Default::default, |row| self.rows.place(*row));
+            DataError { file, row, step: failure.step, reason: failure.reason }
+        };
+        let skipped: Vec<DataError> = outcome.failures.into_iter().map(named).collect();
         if self.on_error == OnError::Fail && !skipped.is_empty() {
             return Err(Error::Data(skipped));
         }

@@ -69,6 +69,10 @@ pub enum ArgKind {
     PerChannel,
     /// A list of strings.
     Words,
+    /// Any string.
+    Text,
+    /// A string or a list of strings; kept as a list.
+    Names,
 }
 
 impl ArgKind {
@@ -88,6 +92,8 @@ impl ArgKind {
             Self::Size => "`[height, width]` in pixels, or one number for a square".to_owned(),
             Self::PerChannel => "a number, or a list with a number for each channel".to_owned(),
             Self::Words => "a list of strings".to_owned(),
+            Self::Text => "a string".to_owned(),
+            Self::Names => "a string or a list of strings".to_owned(),
         }
     }
 
@@ -127,9 +133,13 @@ impl ArgKind {
             (Self::PerChannel, _) => {
                 as_float(value).map(|number| ArgValue::List(vec![ArgValue::Float(number)])).ok_or_else(wrong)
             }
-            (Self::Words, ArgValue::List(values)) if values.iter().all(|v| matches!(v, ArgValue::Text(_))) => {
+            (Self::Words | Self::Names, ArgValue::List(values))
+                if values.iter().all(|v| matches!(v, ArgValue::Text(_))) =>
+            {
                 Ok(value.clone())
             }
+            (Self::Text, ArgValue::Text(_)) => Ok(value.clone()),
+            (Self::Names, ArgValue::Text(_)) => Ok(ArgValue::List(vec![value.clone()])),
             _ => Err(wrong()),
         }
     }

@@ -1,14 +1,17 @@
-//! The code of ops: four kinds of kernel, told apart by what the compiler may do with them.
+//! The code of ops: kinds of kernel, told apart by what the compiler may do with them.
 //!
 //! A [`RowKernel`] makes one tensor from one tensor, row by row, into memory that the caller owns: chains of them run
 //! without materialising what lies between. A [`Selection`] only chooses a window of the picture, an [`Elementwise`]
 //! only maps each element by its value and channel; the two commute exactly, so the interpreter moves selections
-//! first and runs a whole sequence of them as one pass over memory. A [`ColumnKernel`] works on whole columns.
+//! first and runs a whole sequence of them as one pass over memory. A [`ColumnKernel`] works on whole columns. A
+//! [`FilterKernel`] and an [`ExpandKernel`] change which rows there are, row by row; a [`PackKernel`] makes rows out of
+//! neighbouring ones. What needs all rows at once is a [`Relational`] description, which the engine carries out.
 
 use std::sync::Arc;
 
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, BooleanArray};
 
+use super::relational::Relational;
 use crate::types::{AlignedBuf, DType, RandomStream, RowKey, TensorView};
 
 /// The code of a bound op.
@@ -22,6 +25,14 @@ pub enum Kernel {
     Elementwise(Arc<dyn Elementwise>),
     /// Whole columns.
     Columns(Arc<dyn ColumnKernel>),
+    /// Some of the rows.
+    Filter(Arc<dyn FilterKernel>),
+    /// Rows into several rows.
+    Expand(Arc<dyn ExpandKernel>),
+    /// Neighbouring rows into others.
+    Pack(Arc<dyn PackKernel>),
+    /// All rows at once.
+    Relational(Relational),
 }
 
 /// What a kernel knows of the row at hand besides its data.
@@ -174,11 +185,89 @@ pub struct RowFailure {
     pub reason: String,
 }
 
+/// What a column kernel made.
+#[derive(Debug, Clone)]
+pub struct Made {
+    /// The output columns, as long as the inputs.
+    pub columns: Vec<ArrayRef>,
+    /// Rows that failed; they have any value in the columns.
+    pub failures: Vec<RowFailure>,
+}
+
 /// Works on whole columns.
 pub trait ColumnKernel: Send + Sync {
-    /// Makes the output column. Rows that fail are listed and have any value in the column.
+    /// Makes the output columns.
     ///
     /// # Errors
     /// When the columns aren't of the types that the op was bound to.
-    fn run(&self, inputs: &[ArrayRef]) -> Result<(ArrayRef, Vec<RowFailure>), String>;
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String>;
+}
+
+/// What a filter found.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// Whether each row stays.
+    pub mask: BooleanArray,
+    /// Rows for which that couldn't be said.
+    pub failures: Vec<RowFailure>,
+}
+
+/// Says which rows stay.
+pub trait FilterKernel: Send + Sync {
+    /// Looks at the rows; `rows` has the context of each.
+    ///
+    /// # Errors
+    /// When the columns aren't of the types that the op was bound to.
+    fn run(&self, rows: &mut [RowContext], inputs: &[ArrayRef]) -> Result<Kept, String>;
+}
+
+/// What an expansion made.
+#[derive(Debug, Clone)]
+pub struct Expanded {
+    /// How many rows each row became.
+    pub counts: Vec<usize>,
+    /// The columns of the new rows: those of the first row, then those of the second, and so on.
+    pub columns: Vec<ArrayRef>,
+    /// Rows that failed; their count is 0.
+    pub failures: Vec<RowFailure>,
+}
+
+/// Makes several rows of one.
+pub trait ExpandKernel: Send + Sync {
+    /// Makes the new rows' columns.
+    ///
+    /// # Errors
+    /// When the columns aren't of the types that the op was bound to.
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, String>;
+}
+
+/// Rows that a packer has finished.
+#[derive(Debug, Clone, Default)]
+pub struct Packed {
+    /// For each finished row, the keys of the rows that it is made of, in order, and its number among the rows that
+    /// begin in the first of them.
+    pub of: Vec<(Vec<RowKey>, u64)>,
+    /// The finished rows' columns.
+    pub columns: Vec<ArrayRef>,
+}
+
+/// Makes rows out of neighbouring rows.
+pub trait PackKernel: Send + Sync {
+    /// A packer that has seen no row.
+    fn packer(&self) -> Box<dyn Packer>;
+}
+
+/// A [`PackKernel`] at work.
+pub trait Packer: Send {
+    /// Takes in the next rows, in order; gives those that are finished.
+    ///
+    /// # Errors
+    /// When the columns aren't of the types that the op was bound to.
+    fn push(&mut self, keys: &[RowKey], inputs: &[ArrayRef]) -> Result<Packed, String>;
+
+    /// After the last row: gives what is left.
+    ///
+    /// # Errors
+    /// When the columns can't be made.
+    fn finish(&mut self) -> Result<Packed, String>;
 }

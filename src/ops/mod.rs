@@ -5,30 +5,52 @@
 //! checks, the reference, the SQL functions, the profile and the conformance tests walk the list.
 
 mod args;
+pub mod expression;
 mod image;
 mod kernel;
 mod op;
 mod path;
 mod pixels;
+mod query;
+pub mod relational;
+mod rows;
 mod tensor;
+mod text;
 
 pub use args::{ArgKind, ArgValue, Args, ParamSpec};
 pub use kernel::{
-    ColumnKernel, Elementwise, Kernel, RowContext, RowFailure, RowKernel, RowOut, RowRunner, Selection, Window,
+    ColumnKernel, Elementwise, ExpandKernel, Expanded, FilterKernel, Kept, Kernel, Made, PackKernel, Packed, Packer,
+    RowContext, RowFailure, RowKernel, RowOut, RowRunner, Selection, Window,
 };
-pub use op::{BindError, Bound, ErasedOp, Op, OpInfo, Port, RowsClass};
+pub use op::{BindError, Bound, ErasedOp, Op, OpInfo, Port, Reads, RowsClass};
 pub use pixels::{PassFailure, PixelPass};
+pub use query::{INPUT, query_inputs};
+pub use relational::{JoinKind, Relational};
+pub use rows::COLUMNS;
 
 /// Every op, in the order of the reference.
 pub static OPS: &[&dyn ErasedOp] = &[
+    &rows::Filter,
+    &rows::Compute,
+    &rows::Join,
+    &rows::Union,
+    &rows::Sql,
+    &rows::Distinct,
+    &rows::Sample,
     &path::Label,
     &image::Decode,
+    &image::Shape,
     &image::Resize,
     &image::CenterCrop,
     &image::RandomCrop,
     &image::RandomFlip,
     &image::Normalize,
+    &text::Bytes,
+    &text::Split,
     &tensor::Cast,
+    &tensor::Length,
+    &tensor::Windows,
+    &tensor::Pack,
 ];
 
 /// The op of that name.

@@ -9,6 +9,14 @@ use crate::types::ColumnType;
 pub enum RowsClass {
     /// One row in, one row out.
     Map,
+    /// One row in, that row or none out.
+    Filter,
+    /// One row in, any number of rows out.
+    Expand,
+    /// Some rows in, in their order, some others out.
+    Pack,
+    /// It needs all rows at once.
+    Relational,
 }
 
 impl RowsClass {
@@ -17,7 +25,17 @@ impl RowsClass {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Map => "map",
+            Self::Filter => "filter",
+            Self::Expand => "expand",
+            Self::Pack => "pack",
+            Self::Relational => "relational",
         }
+    }
+
+    /// Whether a row that comes out is made from one row that goes in, whatever the others are.
+    #[must_use]
+    pub const fn is_row_local(self) -> bool {
+        matches!(self, Self::Map | Self::Filter | Self::Expand)
     }
 }
 
@@ -28,6 +46,19 @@ pub struct Port {
     pub name: &'static str,
     /// What it must be, in words, e.g. `image (u8 [height, width, 3])`.
     pub expects: &'static str,
+}
+
+/// How a step says which columns its op reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reads {
+    /// By `in`, one column for each port; without it, what the step before made.
+    Ports,
+    /// By `in`, one column or more.
+    Several,
+    /// By the names in the SQL expression that this parameter holds.
+    Expression(&'static str),
+    /// All columns of the rows that it works on.
+    All,
 }
 
 /// What is fixed about an op.
@@ -43,8 +74,10 @@ pub struct OpInfo {
     pub details: &'static str,
     /// The columns it reads.
     pub inputs: &'static [Port],
-    /// The name of its product (`image`, `label`), or none when it keeps the name of its first input.
-    pub product: Option<&'static str>,
+    /// How the columns that it reads are given.
+    pub reads: Reads,
+    /// The names of its products (`image`, `label`); none when its one product keeps the name of its first input.
+    pub products: &'static [&'static str],
     /// The parameters.
     pub params: &'static [ParamSpec],
     /// How it changes rows.
@@ -87,10 +120,26 @@ impl BindError {
 
 /// An op with its parameters and input types: what it makes, and the code that makes it.
 pub struct Bound {
-    /// The type of the column it makes.
-    pub output: ColumnType,
+    /// The types of the columns it makes.
+    pub outputs: Vec<ColumnType>,
+    /// Their names, where the parameters say them (as a query does); else they are the op's products.
+    pub names: Vec<String>,
     /// The code.
     pub kernel: Kernel,
+}
+
+impl Bound {
+    /// One column.
+    #[must_use]
+    pub fn one(output: ColumnType, kernel: Kernel) -> Self {
+        Self::several(vec![output], kernel)
+    }
+
+    /// Any number of columns, named as the op's products.
+    #[must_use]
+    pub const fn several(outputs: Vec<ColumnType>, kernel: Kernel) -> Self {
+        Self { outputs, names: Vec::new(), kernel }
+    }
 }
 
 /// An op as its author writes it.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 
 use super::args::{ArgKind, ArgValue, Args, ParamSpec};
-use super::kernel::{ColumnKernel, Kernel, RowFailure};
-use super::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use super::kernel::{ColumnKernel, Kernel, Made, RowFailure};
+use super::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType};
 
 /// `path.label`.
@@ -28,7 +28,8 @@ impl Op for Label {
                   names, whatever the locale; hidden files and empty folders make no class. The list of classes is \
                   read from the source when the pipeline is checked, unless `classes` gives it.",
         inputs: &[Port { name: "path", expects: "text: the source's `path`" }],
-        product: Some("label"),
+        reads: Reads::Ports,
+        products: &["label"],
         params: &[
             ParamSpec {
                 name: "folder",
@@ -67,7 +68,7 @@ impl Op for Label {
         if inputs != [ColumnType::Text] {
             return Err(BindError::input("`path.label` reads a text column").help("use `in = \"path\"`"));
         }
-        Ok(Bound { output: ColumnType::Scalar(DType::I64), kernel: Kernel::Columns(Arc::new(params)) })
+        Ok(Bound::one(ColumnType::Scalar(DType::I64), Kernel::Columns(Arc::new(params))))
     }
 
     fn fit(args: &Args, paths: &[&str]) -> Result<Option<Args>, BindError> {
@@ -89,7 +90,7 @@ fn class_of(path: &str, top: bool) -> Option<&str> {
 }
 
 impl ColumnKernel for LabelParams {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<(ArrayRef, Vec<RowFailure>), String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
         let paths = inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or("`path` isn't text")?;
         let mut failures = Vec::new();
         let labels: Int64Array = paths
@@ -108,6 +109,6 @@ impl ColumnKernel for LabelParams {
             })
             .collect::<Vec<i64>>()
             .into();
-        Ok((Arc::new(labels), failures))
+        Ok(Made { columns: vec![Arc::new(labels)], failures })
     }
 }

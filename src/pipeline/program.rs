@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ops::Args;
+use crate::ops::{Args, RowsClass};
 use crate::types::NamedColumn;
 
 /// One op call.
@@ -18,16 +18,45 @@ pub struct Call {
     pub args: Args,
     /// The columns it reads, as places in [`Program::columns`].
     pub inputs: Vec<usize>,
-    /// The column it makes, likewise.
-    pub output: usize,
+    /// The columns it makes, likewise.
+    pub outputs: Vec<usize>,
+    /// The number of frozen draws of a random step: epoch e has draw e mod `variants`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variants: Option<u32>,
+    /// The draw that is made whatever the epoch is, where frozen draws are stored one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub draw: Option<u32>,
 }
+
+impl Call {
+    /// How it changes rows; none for an op that this version doesn't have.
+    #[must_use]
+    pub fn rows(&self) -> Option<RowsClass> {
+        match self.op.as_str() {
+            READ | DIGEST | PICK => Some(RowsClass::Map),
+            name => crate::ops::find(name).map(|op| op.info().rows),
+        }
+    }
+}
+
+/// The call that reads files: the path, and maybe the digest that their content has to have; the content.
+pub const READ: &str = super::graph::READ;
+/// The call that reads files and gives the digests of their content.
+pub const DIGEST: &str = "digest";
+/// The call that picks the epoch's draw among stored ones.
+pub const PICK: &str = "pick";
+/// The argument of [`READ`] and [`DIGEST`] that names the source.
+pub const SOURCE: &str = "source";
+
+/// The stored column with the keys of the rows that a stored row becomes online, one after another, 16 bytes each.
+pub const ROWS: &str = "__rows";
 
 /// A straight-line program.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Program {
     /// The seed of every random stream.
     pub seed: u64,
-    /// All columns: the inputs first, then one for each call.
+    /// All columns: the inputs first, then those that calls make.
     pub columns: Vec<NamedColumn>,
     /// How many of the columns are inputs.
     pub inputs: usize,
@@ -35,6 +64,13 @@ pub struct Program {
     pub calls: Vec<Call>,
     /// The columns that come out, in order.
     pub outputs: Vec<usize>,
+    /// Their names, which columns inside the program may share.
+    pub names: Vec<String>,
+    /// How many of the calls, from the first on, decide which rows there are in every epoch: the order of a stream is
+    /// that of the rows after them.
+    pub settled: usize,
+    /// Whether chains of tensor ops are fused; turned off, each of them runs by itself.
+    pub fused: bool,
 }
 
 impl Program {
@@ -45,7 +81,82 @@ impl Program {
     }
 
     /// The output columns.
-    pub fn output_columns(&self) -> impl Iterator<Item = &NamedColumn> + '_ {
-        self.outputs.iter().map(|&at| &self.columns[at])
+    pub fn output_columns(&self) -> impl Iterator<Item = NamedColumn> + '_ {
+        self.outputs
+            .iter()
+            .zip(&self.names)
+            .map(|(at, name)| NamedColumn { name: name.clone(), column_type: self.columns[*at].column_type.clone() })
+    }
+
+    /// Whether a row may become several before the order of the stream is decided.
+    #[must_use]
+    pub fn expands(&self) -> bool {
+        self.calls[..self.settled].iter().any(|call| call.rows() == Some(RowsClass::Expand))
+    }
+
+    /// Whether it picks among stored draws, so that what it reads depends on the epoch.
+    #[must_use]
+    pub fn picks(&self) -> bool {
+        self.calls.iter().any(|call| call.op == PICK)
+    }
+
+    /// The program for one epoch: of stored draws it reads that epoch's alone.
+    #[must_use]
+    pub fn at_epoch(&self, epoch: u64) -> Self {
+        // Where each column is to be found, once draws that aren't picked are gone.
+        let mut stands_for: Vec<usize> = (0..self.columns.len()).collect();
+        for pick in self.calls.iter().filter(|call| call.op == PICK) {
+            let draws = pick.inputs.len().max(1) as u64;
+            let at = usize::try_from(epoch % draws).unwrap_or(0);
+            if let (Some(output), Some(input)) = (pick.outputs.first(), pick.inputs.get(at)) {
+                stands_for[*output] = *input;
+            }
+        }
+        let calls: Vec<&Call> = self.calls.iter().filter(|call| call.op != PICK).collect();
+        let mut needed = vec![false; self.columns.len()];
+        let read = calls.iter().flat_map(|call| &call.inputs).chain(&self.outputs);
+        read.for_each(|column| needed[stands_for[*column]] = true);
+        calls.iter().flat_map(|call| &call.outputs).for_each(|column| needed[*column] = true);
+        let mut places = vec![usize::MAX; self.columns.len()];
+        let mut columns = Vec::new();
+        let mut inputs = 0;
+        for (at, column) in self.columns.iter().enumerate().filter(|(at, _)| needed[*at]) {
+            places[at] = columns.len();
+            columns.push(column.clone());
+            inputs += usize::from(at < self.inputs);
+        }
+        let place = |column: &usize| places[stands_for[*column]];
+        let moved = |call: &&Call| Call {
+            inputs: call.inputs.iter().map(place).collect(),
+            outputs: call.outputs.iter().map(place).collect(),
+            ..(*call).clone()
+        };
+        let gone = self.calls[..self.settled].iter().filter(|call| call.op == PICK).count();
+        Self {
+            columns,
+            inputs,
+            calls: calls.iter().map(moved).collect(),
+            outputs: self.outputs.iter().map(place).collect(),
+            settled: self.settled - gone,
+            ..self.clone()
+        }
+    }
+
+    /// Its calls before the order is decided alone, without any column that comes out: which rows there are.
+    #[must_use]
+    pub fn structure(&self) -> Self {
+        let mut calls = self.calls[..self.settled].to_vec();
+        let mut read = vec![false; self.columns.len()];
+        // Columns that decide about no row aren't made.
+        for at in (0..calls.len()).rev() {
+            let changes_rows = calls[at].rows() != Some(RowsClass::Map);
+            if changes_rows || calls[at].outputs.iter().any(|output| read[*output]) {
+                calls[at].inputs.iter().for_each(|input| read[*input] = true);
+            } else {
+                calls.remove(at);
+            }
+        }
+        let settled = calls.len();
+        Self { calls, outputs: Vec::new(), names: Vec::new(), settled, ..self.clone() }
     }
 }

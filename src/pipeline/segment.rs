@@ -5,7 +5,6 @@ use std::sync::Arc;
 use arrow::array::ArrayRef;
 use bytes::Bytes;
 
-use super::program::Call;
 use crate::ops::{Elementwise, Kernel, PixelPass, RowContext, RowOut, RowRunner, Selection};
 use crate::types::batch::{binary_view, binary_view_of_rows, tensor_array};
 use crate::types::random::StreamKey;
@@ -17,6 +16,10 @@ pub struct BoundCall {
     pub step: String,
     /// The random stream, for a random op.
     pub stream: Option<StreamKey>,
+    /// The number of frozen draws.
+    pub variants: Option<u32>,
+    /// The draw that is made whatever the epoch is.
+    pub draw: Option<u32>,
     /// The code.
     pub kernel: Kernel,
     /// The dtype of what the call reads.
@@ -25,27 +28,14 @@ pub struct BoundCall {
 
 /// A chain of calls, each reading only what the one before made.
 pub struct Segment {
-    /// The column that the first call reads.
-    pub input: usize,
-    /// The column that the last call makes.
-    pub output: usize,
     output_type: TensorType,
     stages: Vec<Stage>,
     scratch: [AlignedBuf; 2],
 }
 
 enum Stage {
-    Rows {
-        runner: Box<dyn RowRunner>,
-        step: String,
-        stream: Option<StreamKey>,
-    },
-    Pixels {
-        pass: PixelPass,
-        selections: Vec<(String, Option<StreamKey>)>,
-        maps: Vec<String>,
-        contexts: Vec<RowContext>,
-    },
+    Rows { runner: Box<dyn RowRunner>, step: String, stream: Option<Draws> },
+    Pixels { pass: PixelPass, selections: Vec<(String, Option<Draws>)>, maps: Vec<String>, contexts: Vec<RowContext> },
 }
 
 /// A row that a step couldn't process.
@@ -62,16 +52,17 @@ pub struct StepFailure {
 impl Segment {
     /// Makes a segment of bound calls, in order. Selections are moved before the maps that they commute with.
     #[must_use]
-    pub fn new(calls: Vec<BoundCall>, input: usize, output: usize, output_type: TensorType) -> Self {
+    pub fn new(calls: Vec<BoundCall>, output_type: TensorType) -> Self {
         let mut stages = Vec::new();
         let mut run = PixelRun::default();
         for call in calls {
+            let stream = call.stream.map(|key| Draws { key, variants: call.variants, draw: call.draw });
             match call.kernel {
                 Kernel::Select(selection) => {
                     if !run.all_total {
                         run.close(&mut stages);
                     }
-                    run.selections.push((call.step, call.stream, selection));
+                    run.selections.push((call.step, stream, selection));
                 }
                 Kernel::Elementwise(map) => {
                     run.all_total &= map.is_total(call.reads);
@@ -79,14 +70,14 @@ impl Segment {
                 }
                 Kernel::Rows(kernel) => {
                     run.close(&mut stages);
-                    stages.push(Stage::Rows { runner: kernel.runner(), step: call.step, stream: call.stream });
+                    stages.push(Stage::Rows { runner: kernel.runner(), step: call.step, stream });
                 }
-                // A machine puts no column kernel into a segment.
-                Kernel::Columns(_) => {}
+                // A machine puts no other kernel into a segment.
+                _ => {}
             }
         }
         run.close(&mut stages);
-        Self { input, output, output_type, stages, scratch: [AlignedBuf::new(), AlignedBuf::new()] }
+        Self { output_type, stages, scratch: [AlignedBuf::new(), AlignedBuf::new()] }
     }
 
     /// Runs the chain over the rows that are still good.
@@ -129,7 +120,7 @@ impl Segment {
 
 /// A run of selections and maps that becomes one pass.
 struct PixelRun {
-    selections: Vec<(String, Option<StreamKey>, Arc<dyn Selection>)>,
+    selections: Vec<(String, Option<Draws>, Arc<dyn Selection>)>,
     maps: Vec<(String, Arc<dyn Elementwise>)>,
     all_total: bool,
 }
@@ -162,8 +153,28 @@ impl PixelRun {
     }
 }
 
-fn context(key: RowKey, epoch: u64, stream: Option<StreamKey>) -> RowContext {
-    RowContext { key, random: stream.map(|stream| stream.stream(epoch, key)) }
+/// Where a random step's numbers come from.
+#[derive(Debug, Clone, Copy)]
+struct Draws {
+    key: StreamKey,
+    variants: Option<u32>,
+    draw: Option<u32>,
+}
+
+impl Draws {
+    /// The draw that an epoch has: its own, or one of those that are frozen.
+    fn of(self, epoch: u64) -> u64 {
+        match (self.draw, self.variants) {
+            (Some(draw), Some(variants)) => u64::from(draw % variants.max(1)),
+            (Some(draw), None) => u64::from(draw),
+            (None, Some(variants)) => epoch % u64::from(variants.max(1)),
+            (None, None) => epoch,
+        }
+    }
+}
+
+fn context(key: RowKey, epoch: u64, draws: Option<Draws>) -> RowContext {
+    RowContext { key, random: draws.map(|draws| draws.key.stream(draws.of(epoch), key)) }
 }
 
 fn run_row(
@@ -289,10 +300,4 @@ impl<'p> Sink<'p> {
             Self::Ragged { tensor, rows, shapes, .. } => tensor_array(tensor, binary_view_of_rows(rows)?, shapes),
         }
     }
-}
-
-/// Whether a call may be part of a segment.
-#[must_use]
-pub fn is_row_wise(call: &Call, kernel: &Kernel) -> bool {
-    call.inputs.len() == 1 && !matches!(kernel, Kernel::Columns(_))
 }

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use crate::cost::{CostSettings, Estimate, estimate};
-use crate::diag::{Error, Result, nearest};
+use crate::diag::{Error, Result};
+use crate::pipeline::cut::BY_REFERENCE;
 use crate::pipeline::{Objective, PlanSettings};
 use crate::profile::Profile;
 use crate::types::Codec;
@@ -70,13 +71,10 @@ pub fn plan(
             obstacle: None,
         })
         .collect();
-    let words: Vec<&str> = profile.cuts.iter().map(|cut| cut.cut.as_str()).collect();
-    let steps: Vec<StepName<'_>> = profile
-        .steps
-        .iter()
-        .map(|step| StepName { step: &step.step, op: &step.op, online_only: step.online_only })
-        .collect();
-    let forced_cut = settings.cut.as_deref().map(|word| resolve_cut(&words, &steps, word)).transpose()?;
+    let forced_cut = settings.cut.clone();
+    if let Some(word) = forced_cut.as_ref().filter(|word| profile.cuts.iter().all(|cut| cut.cut != **word)) {
+        return Err(Error::internal("the plan", format!("the cut `{word}` wasn't measured")));
+    }
     for candidate in &mut candidates {
         candidate.obstacle = obstacle(candidate, settings, forced_cut.as_deref(), disk);
     }
@@ -120,49 +118,11 @@ fn stored(candidate: &Candidate) -> f64 {
     candidate.estimate.stored_bytes.estimate
 }
 
-/// What a cut's word may refer to besides the cuts' own words.
-#[derive(Debug, Clone, Copy)]
-pub struct StepName<'a> {
-    /// The step's name.
-    pub step: &'a str,
-    /// Its op's full name.
-    pub op: &'a str,
-    /// Whether it can only run online.
-    pub online_only: bool,
-}
-
-/// The cut of that word; an op's full name does too where only one step has it.
-///
-/// # Errors
-/// When there is no such cut: names the nearest, or why there can't be one.
-pub fn resolve_cut(cuts: &[&str], steps: &[StepName<'_>], word: &str) -> Result<String> {
-    let of_op: Vec<&str> =
-        steps.iter().filter(|step| step.op == word && !step.online_only).map(|step| step.step).collect();
-    match of_op.as_slice() {
-        _ if cuts.contains(&word) => return Ok(word.to_owned()),
-        [only] => return Ok((*only).to_owned()),
-        _ => {}
-    }
-    let message = match steps.iter().find(|step| step.step == word || step.op == word) {
-        Some(step) if step.online_only => {
-            format!("there is no cut at `{word}`: it is random, or comes after a random step, and can only run online")
-        }
-        _ => format!("there is no cut `{word}`"),
-    };
-    let help = match nearest(word, cuts.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? The cuts are {}", cuts.join(", ")),
-        None => format!("the cuts are {}", cuts.join(", ")),
-    };
-    Err(Error::Usage { message, help: Some(help) })
-}
-
 fn obstacle(candidate: &Candidate, settings: &PlanSettings, cut: Option<&str>, disk: Option<u64>) -> Option<String> {
     if cut.is_some_and(|cut| cut != candidate.cut) {
         return Some("another cut is asked for".to_owned());
     }
-    // What is referred to isn't encoded: a codec that is asked for doesn't concern it.
-    let by_reference = stored(candidate) == 0.0;
-    if settings.codec.is_some_and(|codec| codec != candidate.codec) && !(by_reference && cut.is_some()) {
+    if settings.codec.is_some_and(|codec| codec != candidate.codec) {
         return Some("another codec is asked for".to_owned());
     }
     if let Some(budget) = settings.storage_budget.filter(|budget| stored(candidate) > *budget as f64) {
@@ -229,7 +189,7 @@ fn reason(
         let times = other.estimate.total_seconds.estimate / figures.total_seconds.estimate;
         text.push_str(&format!("; the next best, {}, takes {times:.2} times as long", label(other)));
     }
-    if let Some(other) = candidates.iter().find(|other| stored(other) == 0.0).filter(|other| other.cut != winner.cut) {
+    if let Some(other) = candidates.iter().find(|other| other.cut == BY_REFERENCE && other.cut != winner.cut) {
         let times = other.estimate.total_seconds.estimate / figures.total_seconds.estimate;
         text.push_str(&format!("; {} takes {times:.2} times as long", label(other)));
     }

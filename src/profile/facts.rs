@@ -117,6 +117,8 @@ pub struct StepFacts {
     pub seconds: Measured,
     /// Bytes a row that it makes.
     pub bytes: Measured,
+    /// Rows that come out for each that goes in.
+    pub rows: Measured,
     /// Whether it can only run online.
     pub online_only: bool,
 }
@@ -141,10 +143,16 @@ pub struct CutFacts {
     pub cut: String,
     /// Thread-seconds a row of the offline program, without reading and writing.
     pub offline: Measured,
-    /// Thread-seconds a row of the remainder, without reading.
+    /// Thread-seconds a row of the remainder, without reading; where stored rows become several, of one of them alone.
     pub online: Measured,
     /// Bytes a row of what is stored, as they lie in memory.
     pub raw_bytes: Measured,
+    /// Whether source files are read online.
+    pub refers: bool,
+    /// Stored rows for each row of the base.
+    pub stored_rows: Measured,
+    /// Rows that a stream goes through for each row of the base.
+    pub stream_rows: Measured,
     /// The ways of storing it.
     pub representations: Vec<Representation>,
 }
@@ -159,6 +167,9 @@ pub struct StorageFacts {
     /// Sequential reading from the device.
     pub read_bytes_per_second: Measured,
 }
+
+/// The version of profiles that this parbake writes and reads.
+pub const PROFILE_VERSION: u32 = 2;
 
 /// A profile.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,41 +3,60 @@
 use serde_json::{Value, json};
 
 use super::plan::table;
-use crate::pipeline::{ColumnId, Graph, cuts};
+use crate::format::{Source, SourceKind};
+use crate::pipeline::{ColumnId, Graph, Step, cuts};
 use crate::types::units::{show_bytes, show_count};
 
-/// The graph as text: source, steps, output, cuts.
+fn kind(source: &Source) -> &'static str {
+    match source.kind {
+        SourceKind::Files => "files",
+        SourceKind::Table(_) => "table files",
+    }
+}
+
+/// Where a step runs, in words.
+fn runs(step: &Step) -> &'static str {
+    match (step.random(), step.online_only, step.rows().is_row_local()) {
+        (true, true, _) => "online: random",
+        (true, false, _) => "offline or online: draws frozen",
+        (false, true, _) => "online: after a random step",
+        (false, false, true) => "offline or online",
+        (false, false, false) => "offline: needs other rows",
+    }
+}
+
+/// The graph as text: sources, steps, output, cuts.
 #[must_use]
 pub fn graph_text(graph: &Graph) -> String {
-    let listing = &graph.source.listing;
-    let bytes: u64 = listing.fragments.iter().map(|fragment| fragment.size).sum();
     let mut text = format!("pipeline {}, seed {}\n\n", graph.name, graph.seed);
-    text.push_str(&format!(
-        "source   {} files, {}, below {}\n",
-        show_count(listing.fragments.len() as u64),
-        show_bytes(bytes as f64),
-        listing.root.display()
-    ));
     let named = |id: &ColumnId| format!("{}: {}", graph.column(*id).name, graph.column(*id).column_type);
-    let columns: Vec<String> = graph.source_columns().map(|id| named(&id)).collect();
-    text.push_str(&format!("         {}\n\n", columns.join(", ")));
+    for source in &graph.sources {
+        text.push_str(&format!(
+            "{:<8} {} {}, {}, below {}\n",
+            source.name,
+            show_count(source.listing.fragments.len() as u64),
+            kind(source),
+            show_bytes(source.bytes() as f64),
+            source.root().display()
+        ));
+        let columns: Vec<String> =
+            source.columns.iter().map(|column| format!("{}: {}", column.name, column.column_type)).collect();
+        text.push_str(&format!("         {}\n\n", columns.join(", ")));
+    }
     let mut rows = vec![["step", "op", "reads", "makes", "type", "rows", "runs"].map(ToOwned::to_owned).to_vec()];
     for step in &graph.steps {
         let reads: Vec<&str> = step.inputs.iter().map(|id| graph.column(*id).name.as_str()).collect();
-        let output = graph.column(step.output);
-        let runs = match (step.random(), step.online_only) {
-            (true, _) => "online: random",
-            (false, true) => "online: after a random step",
-            (false, false) => "offline or online",
-        };
+        let makes: Vec<&str> = step.outputs.iter().map(|id| graph.column(*id).name.as_str()).collect();
+        let types: Vec<String> = step.outputs.iter().map(|id| graph.column(*id).column_type.to_string()).collect();
+        let or_rows = |list: Vec<&str>| if list.is_empty() { "-".to_owned() } else { list.join(", ") };
         rows.push(vec![
             step.name.clone(),
-            step.op.info().name.to_owned(),
-            reads.join(", "),
-            output.name.clone(),
-            output.column_type.to_string(),
+            step.op_name().to_owned(),
+            or_rows(reads),
+            or_rows(makes),
+            if types.is_empty() { "-".to_owned() } else { types.join(", ") },
             step.rows().name().to_owned(),
-            runs.to_owned(),
+            runs(step).to_owned(),
         ]);
     }
     if graph.steps.is_empty() {
@@ -57,31 +76,45 @@ pub fn graph_json(graph: &Graph) -> Value {
     let column =
         |id: &ColumnId| json!({ "name": graph.column(*id).name, "type": graph.column(*id).column_type.to_string() });
     let steps: Vec<Value> = graph
-        .steps
-        .iter()
-        .map(|step| {
+        .step_ids()
+        .map(|(id, step)| {
+            let needs: Vec<&str> = graph.needs(id).into_iter().map(|need| graph.step(need).name.as_str()).collect();
             json!({
                 "name": step.name,
-                "op": step.op.info().name,
-                "version": step.op.info().version,
+                "op": step.op_name(),
+                "version": step.op_version(),
                 "args": step.args,
                 "inputs": step.inputs.iter().map(column).collect::<Vec<_>>(),
-                "output": column(&step.output),
+                "outputs": step.outputs.iter().map(column).collect::<Vec<_>>(),
+                "needs": needs,
                 "rows": step.rows().name(),
                 "random": step.random(),
+                "variants": step.variants,
                 "online_only": step.online_only,
+            })
+        })
+        .collect();
+    let sources: Vec<Value> = graph
+        .sources
+        .iter()
+        .map(|source| {
+            let columns = source.columns.iter();
+            let columns: Vec<Value> =
+                columns.map(|column| json!({ "name": column.name, "type": column.column_type.to_string() })).collect();
+            json!({
+                "name": source.name,
+                "kind": kind(source),
+                "root": source.root(),
+                "files": source.listing.fragments.len(),
+                "bytes": source.bytes(),
+                "columns": columns,
             })
         })
         .collect();
     json!({
         "name": graph.name,
         "seed": graph.seed,
-        "source": {
-            "root": graph.source.listing.root,
-            "files": graph.source.listing.fragments.len(),
-            "bytes": graph.source.listing.fragments.iter().map(|fragment| fragment.size).sum::<u64>(),
-            "columns": graph.source_columns().map(|id| column(&id)).collect::<Vec<_>>(),
-        },
+        "sources": sources,
         "steps": steps,
         "output": graph.outputs.iter().map(column).collect::<Vec<_>>(),
         "cuts": cuts(graph).into_iter().map(|cut| cut.word).collect::<Vec<_>>(),

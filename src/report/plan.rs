@@ -16,7 +16,7 @@ pub fn plan_text(plan: &Plan) -> String {
             (false, Some(_)) => "x",
             (false, None) => "",
         };
-        let codec = if figures.stored_bytes.estimate == 0.0 { "-" } else { candidate.codec.word() };
+        let codec = candidate.codec.word();
         rows.push(vec![
             mark.to_owned(),
             candidate.cut.clone(),
@@ -30,12 +30,8 @@ pub fn plan_text(plan: &Plan) -> String {
     }
     let mut text = table(&rows, &[3, 4, 5, 7]);
     let choice = plan.choice();
-    let codec = if choice.estimate.stored_bytes.estimate == 0.0 {
-        String::new()
-    } else {
-        format!(", codec {}", choice.codec.word())
-    };
-    text.push_str(&format!("\nchosen: cut {}{codec}\nbecause {}\n", choice.cut, plan.reason));
+    let codec = choice.codec.word();
+    text.push_str(&format!("\nchosen: cut {}, codec {codec}\nbecause {}\n", choice.cut, plan.reason));
     text
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::ops::ErasedOp;
+use crate::ops::{ErasedOp, RowsClass};
 
 /// What one op does, with its parameters and an example.
 #[must_use]
@@ -12,9 +12,17 @@ pub fn reference_text(op: &dyn ErasedOp) -> String {
     for port in info.inputs {
         text.push_str(&format!("  reads     {}: {}\n", port.name, port.expects));
     }
-    let makes = info.product.unwrap_or("a column of its input's name");
+    let makes = match (info.products, info.rows) {
+        ([], RowsClass::Filter | RowsClass::Relational) => "rows".to_owned(),
+        ([], _) => "a column of its input's name".to_owned(),
+        (products, _) => products.join(", "),
+    };
     text.push_str(&format!("  makes     {makes}\n"));
-    let random = if info.random { "random: online for ever" } else { "not random: can be materialized" };
+    let random = match (info.random, info.rows.is_row_local()) {
+        (true, _) => "random: online for ever",
+        (false, true) => "not random: can be materialized",
+        (false, false) => "runs offline",
+    };
     text.push_str(&format!("  rows      {}; {random}\n  version   {}\n", info.rows.name(), info.version));
     for param in info.params {
         let default = match (param.default, param.required) {
@@ -41,7 +49,7 @@ pub fn reference_json(op: &dyn ErasedOp) -> Value {
         "summary": info.summary,
         "details": info.details,
         "inputs": info.inputs.iter().map(|port| json!({ "name": port.name, "expects": port.expects })).collect::<Vec<_>>(),
-        "product": info.product,
+        "products": info.products,
         "rows": info.rows.name(),
         "random": info.random,
         "params": info.params.iter().map(|param| json!({

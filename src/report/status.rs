@@ -21,11 +21,7 @@ pub fn status_text(published: Option<&Manifest>, found: &Freshness, up_to_date: 
             manifest.cut,
             show_count(manifest.rows()),
             show_count(manifest.shards.len() as u64),
-            if manifest.by_reference {
-                "nothing copied".to_owned()
-            } else {
-                show_bytes(manifest.stored_bytes() as f64)
-            }
+            show_bytes(manifest.stored_bytes() as f64)
         )),
     }
     let bad = published.map_or(0, |manifest| manifest.quarantined().count());
@@ -36,7 +32,10 @@ pub fn status_text(published: Option<&Manifest>, found: &Freshness, up_to_date: 
     for shard in &found.shards {
         let State::Stale(reasons) = &shard.state else { continue };
         stale += 1;
-        text.push_str(&format!("stale: shard of {} files", shard.range.len()));
+        match shard.range.len() {
+            0 => text.push_str("stale: the rows that are put together"),
+            files => text.push_str(&format!("stale: shard of {files} files")),
+        }
         let listed: Vec<String> = reasons.iter().take(LISTED).map(ToString::to_string).collect();
         text.push_str(&format!(": {}", listed.join("; ")));
         if reasons.len() > LISTED {

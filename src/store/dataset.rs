@@ -103,6 +103,15 @@ impl Dataset {
         Ok(bytes)
     }
 
+    /// A name for a file that is needed for a while; what a killed build leaves, the next one removes.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn temporary(&self, purpose: &str) -> Result<PathBuf> {
+        files::make_folder(&self.folder)?;
+        Ok(self.folder.join(format!("{TEMPORARY}{purpose}-{}", std::process::id())))
+    }
+
     /// Begins the file of a shard.
     ///
     /// # Errors

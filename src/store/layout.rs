@@ -11,9 +11,12 @@ const MAX_FILES: u32 = 128;
 
 /// How many files a shard holds on average: a power of two, so that a shard has about 32 MiB of source bytes and at
 /// most 128 files. A value that was used before is kept unless it is off by more than a factor of four, so that a
-/// growing data set isn't dealt anew.
+/// growing data set isn't dealt anew; one that is asked for is taken.
 #[must_use]
-pub fn files_per_shard(listing: &Listing, previous: Option<u32>) -> u32 {
+pub fn files_per_shard(listing: &Listing, previous: Option<u32>, asked: Option<u32>) -> u32 {
+    if let Some(asked) = asked {
+        return asked.max(1);
+    }
     let files = listing.fragments.len() as u64;
     let bytes: u64 = listing.fragments.iter().map(|fragment| fragment.size).sum();
     let mean = (bytes / files.max(1)).max(1);
@@ -85,9 +88,9 @@ mod tests {
     fn files_per_shard_follows_the_size_and_stays() {
         // 32 MiB / 256 KiB = 128.
         let names: BTreeSet<u32> = (0..1000).collect();
-        assert_eq!(files_per_shard(&listing(&names), None), 128);
-        assert_eq!(files_per_shard(&listing(&names), Some(32)), 32);
-        assert_eq!(files_per_shard(&listing(&names), Some(16)), 128);
+        assert_eq!(files_per_shard(&listing(&names), None, None), 128);
+        assert_eq!(files_per_shard(&listing(&names), Some(32), None), 32);
+        assert_eq!(files_per_shard(&listing(&names), Some(16), None), 128);
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use crate::pipeline::{OnError, Program};
 use crate::types::{Codec, Fingerprint, FingerprintBuilder, NamedColumn};
 
 /// The version of manifests that this parbake writes and reads.
-pub const MANIFEST_VERSION: u32 = 1;
+pub const MANIFEST_VERSION: u32 = 2;
 
 /// A published generation of a data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -28,10 +28,15 @@ pub struct Manifest {
     pub cut: String,
     /// How stored columns are compressed.
     pub codec: Codec,
-    /// Whether nothing was copied and the source files are read while streaming.
-    pub by_reference: bool,
-    /// The folder that source paths are relative to.
-    pub root: PathBuf,
+    /// The sources.
+    pub sources: Vec<SourceRecord>,
+    /// The source files of all sources as they were, where rows of several relations were put together; else those of
+    /// each shard are with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<InputRecord>,
+    /// Rows that were left out before rows were put together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<Quarantined>,
     /// How many files a shard holds on average.
     pub files_per_shard: u32,
     /// What the stored bytes depend on besides the source files.
@@ -54,18 +59,47 @@ pub struct Manifest {
     pub built: BuildFigures,
 }
 
+/// A source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceRecord {
+    /// Its name.
+    pub name: String,
+    /// The folder that its files' paths are relative to.
+    pub root: PathBuf,
+    /// Whether each of its files is a row.
+    pub files: bool,
+}
+
+/// A source file of one of several sources.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputRecord {
+    /// The source, by its place.
+    pub source: usize,
+    /// Its path, relative to the source's root.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was last modified, in nanoseconds since 1970.
+    pub modified_ns: i64,
+    /// BLAKE3 of its content, cut to 128 bits, if it was read.
+    pub digest: Option<Fingerprint>,
+}
+
 /// A shard.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ShardRecord {
     /// Its name: what it is made from, hashed.
     pub id: Fingerprint,
-    /// The source files, in row-key order.
+    /// The source files, in row-key order; none where its rows were put together from several relations.
     pub fragments: Vec<FragmentRecord>,
+    /// The digest of the rows that it is made of, where those were put together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<Fingerprint>,
     /// Rows stored.
     pub rows: u64,
-    /// Bytes of its file; 0 when the source is referred to.
+    /// Bytes of its file.
     pub bytes: u64,
-    /// BLAKE3 of its file, cut to 128 bits; none when the source is referred to.
+    /// BLAKE3 of its file, cut to 128 bits.
     pub checksum: Option<Fingerprint>,
     /// Rows that were left out.
     pub quarantined: Vec<Quarantined>,
@@ -86,8 +120,8 @@ pub struct FragmentRecord {
     pub modified_ns: i64,
     /// BLAKE3 of its content, cut to 128 bits.
     pub digest: Fingerprint,
-    /// Rows that came of it: 1, or 0 when it is quarantined.
-    pub rows: u32,
+    /// Stored rows that came of it.
+    pub rows: u64,
 }
 
 /// A row that was left out.
@@ -142,21 +176,29 @@ impl Manifest {
 
     /// Rows that were left out, in row-key order.
     pub fn quarantined(&self) -> impl Iterator<Item = &Quarantined> + '_ {
-        self.shards.iter().flat_map(|shard| &shard.quarantined)
+        self.left_out.iter().chain(self.shards.iter().flat_map(|shard| &shard.quarantined))
     }
 }
 
 /// The version of the bytes that a shard writer makes of the same rows.
-const SHARD_FORMAT: u64 = 2;
+const SHARD_FORMAT: u64 = 3;
 
-/// What stored bytes depend on besides the source files: the offline program, how columns are stored, and whether they
-/// are stored at all.
+/// What stored bytes depend on besides the source files: the offline program, how the rows were put together that it
+/// begins with, and how columns are stored.
 #[must_use]
-pub fn definition(offline: &Program, codec: Codec, by_reference: bool) -> Fingerprint {
+pub fn definition(
+    offline: &Program,
+    gathered: Option<Fingerprint>,
+    structure: Option<&Program>,
+    codec: Codec,
+) -> Fingerprint {
     let mut builder = FingerprintBuilder::new("definition");
-    builder.number(SHARD_FORMAT).number(u64::from(by_reference));
-    if !by_reference {
-        builder.text(codec.word()).fingerprint(offline.fingerprint());
+    builder.number(SHARD_FORMAT).text(codec.word()).fingerprint(offline.fingerprint());
+    for part in [gathered, structure.map(Program::fingerprint)] {
+        match part {
+            Some(part) => builder.number(1).fingerprint(part),
+            None => builder.number(0),
+        };
     }
     builder.finish()
 }
@@ -170,4 +212,10 @@ pub fn shard_fingerprint(definition: Fingerprint, fragments: &[Fragment]) -> Fin
         builder.text(&fragment.path).number(fragment.size).bytes(&fragment.modified_ns.to_le_bytes());
     }
     builder.finish()
+}
+
+/// The name of a shard of rows that were put together: the definition and what the rows are made of.
+#[must_use]
+pub fn part_fingerprint(definition: Fingerprint, part: Fingerprint) -> Fingerprint {
+    FingerprintBuilder::new("gathered shard").fingerprint(definition).fingerprint(part).finish()
 }

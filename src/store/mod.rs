@@ -18,6 +18,7 @@ pub use dataset::{Dataset, PendingShard};
 pub use layout::{assign, files_per_shard};
 pub use lock::BuildLock;
 pub use manifest::{
-    BuildFigures, FragmentRecord, MANIFEST_VERSION, Manifest, Quarantined, ShardRecord, definition, shard_fingerprint,
+    BuildFigures, FragmentRecord, InputRecord, MANIFEST_VERSION, Manifest, Quarantined, ShardRecord, SourceRecord,
+    definition, part_fingerprint, shard_fingerprint,
 };
-pub use stale::{Freshness, Reason, ShardState, State, Wanted, compare};
+pub use stale::{Freshness, Reason, ShardState, State, Wanted, compare, compare_inputs};

@@ -77,6 +77,8 @@ pub enum Reason {
     Lost(String),
     /// It leaves rows out, and now bad rows end the build.
     Strict,
+    /// Rows were put together, and other ones are now.
+    Gathered,
 }
 
 impl fmt::Display for Reason {
@@ -89,6 +91,7 @@ impl fmt::Display for Reason {
             Self::Changed(path) => write!(f, "{path} has changed"),
             Self::Dealt => f.write_str("files are grouped into shards in another way"),
             Self::Lost(name) => write!(f, "the shard's file {name} is missing or damaged"),
+            Self::Gathered => f.write_str("the rows that it is made of are others now"),
             Self::Strict => f.write_str("it leaves bad rows out, and `on_error` is now \"fail\""),
         }
     }
@@ -126,6 +129,48 @@ pub fn compare(
     }
     let orphans = previous.iter().flat_map(|manifest| &manifest.shards).zip(&used);
     Ok(Freshness { orphans: orphans.filter(|(_, used)| !**used).map(|(shard, _)| shard.id).collect(), shards })
+}
+
+/// Compares the source files that rows were put together from with those that there are. Without a reason, all
+/// published shards are as they should be.
+///
+/// # Errors
+/// When a file can't be read.
+pub fn compare_inputs(
+    previous: Option<&Manifest>,
+    wanted: &Wanted<'_>,
+    sources: &[&Listing],
+    dataset: &Dataset,
+    digest: &mut dyn FnMut(usize, &Fragment) -> Result<Fingerprint>,
+) -> Result<Vec<Reason>> {
+    let Some(manifest) = previous else { return Ok(vec![Reason::New]) };
+    if manifest.definition != wanted.definition {
+        return Ok(vec![definition_reason(previous, wanted)]);
+    }
+    let mut reasons = Vec::new();
+    let mut old: BTreeMap<(usize, &str), &super::manifest::InputRecord> =
+        manifest.inputs.iter().map(|input| ((input.source, input.path.as_str()), input)).collect();
+    for (source, listing) in sources.iter().enumerate() {
+        for fragment in &listing.fragments {
+            match old.remove(&(source, fragment.path.as_str())) {
+                None => reasons.push(Reason::Added(fragment.path.clone())),
+                Some(input) if input.size != fragment.size => reasons.push(Reason::Changed(fragment.path.clone())),
+                Some(input) if input.modified_ns == fragment.modified_ns => {}
+                Some(input) if input.digest.is_some() && input.digest == Some(digest(source, fragment)?) => {}
+                Some(_) => reasons.push(Reason::Changed(fragment.path.clone())),
+            }
+        }
+    }
+    reasons.extend(old.keys().map(|(_, path)| Reason::Removed((*path).to_owned())));
+    for record in &manifest.shards {
+        if files::length_if_there(&dataset.shard_path(record.id))? != Some(record.bytes) {
+            reasons.push(Reason::Lost(format!("{}.parquet", record.id)));
+        }
+    }
+    if wanted.on_error == OnError::Fail && manifest.quarantined().next().is_some() {
+        reasons.push(Reason::Strict);
+    }
+    Ok(reasons)
 }
 
 /// Whether a published shard holds just those files.
@@ -173,7 +218,7 @@ fn published(
     if reasons.is_empty() && record.fragments.len() != fragments.len() {
         reasons.push(Reason::Dealt);
     }
-    if !manifest.by_reference && files::length_if_there(&dataset.shard_path(record.id))? != Some(record.bytes) {
+    if files::length_if_there(&dataset.shard_path(record.id))? != Some(record.bytes) {
         reasons.push(Reason::Lost(format!("{}.parquet", record.id)));
     }
     if wanted.on_error == OnError::Fail && !record.quarantined.is_empty() {

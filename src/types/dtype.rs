@@ -51,6 +51,12 @@ impl DType {
         }
     }
 
+    /// Whether its values are whole numbers.
+    #[must_use]
+    pub const fn is_whole(self) -> bool {
+        !matches!(self, Self::F32 | Self::F64)
+    }
+
     /// Bytes per element.
     #[must_use]
     pub const fn size(self) -> usize {

@@ -9,6 +9,7 @@ pub mod dtype;
 pub mod fingerprint;
 pub mod pool;
 pub mod random;
+pub mod row_digest;
 pub mod row_key;
 pub mod units;
 
@@ -21,4 +22,5 @@ pub use dtype::DType;
 pub use fingerprint::{Fingerprint, FingerprintBuilder};
 pub use pool::{BufferPool, PooledBuf};
 pub use random::RandomStream;
+pub use row_digest::{RowDigest, row_digests};
 pub use row_key::RowKey;

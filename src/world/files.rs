@@ -141,6 +141,14 @@ pub fn names_in(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
+/// Opens a file for reading from its start.
+///
+/// # Errors
+/// When it isn't there or the system refuses.
+pub fn open(path: &Path) -> Result<File> {
+    File::open(path).map_err(|error| Error::io("opening", path, error))
+}
+
 /// The content of a file.
 ///
 /// # Errors

@@ -90,7 +90,9 @@ fn engines_and_doors_are_kept_apart() {
                 assert!(!code.contains(word) || rooms.contains(&module.as_str()), "{} has {word}", path.display());
             }
         };
-        only(&["datafusion::"], &["exec"]);
+        // SQL expressions and queries are checked, and expressions evaluated, in two files of the vocabulary.
+        let is_sql = ["ops/expression.rs", "ops/query.rs"].iter().any(|name| path.ends_with(name));
+        only(&["datafusion::"], if is_sql { &["ops"] } else { &["exec"] });
         only(&["clap::", "println!", "io::stdout", "io::stderr", "indicatif::"], &["cli", "main"]);
         only(
             &["Instant::now", "SystemTime::now", "std::env::", "fs::read(", "fs::write(", "fs::metadata("],

@@ -12,6 +12,7 @@ mod page;
 mod reader;
 mod writer;
 
+pub use narrow::File;
 pub use reader::ShardReader;
 pub use writer::ShardWriter;
 

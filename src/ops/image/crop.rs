@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::image_input;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::kernel::{Kernel, RowContext, Selection, Window};
-use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, Dim, TensorType};
 
 const SIZE: ParamSpec = ParamSpec {
@@ -72,7 +72,8 @@ impl Op for CenterCrop {
         details: "When the margins are odd, the extra row is left below and the extra column on the right: the window \
                   starts at `floor((extent - size) / 2)`. A picture smaller than the window is a bad sample.",
         inputs: &[IMAGE],
-        product: None,
+        reads: Reads::Ports,
+        products: &[],
         params: &[SIZE],
         rows: RowsClass::Map,
         random: false,
@@ -87,7 +88,7 @@ impl Op for CenterCrop {
 
     fn bind(size: CropSize, inputs: &[ColumnType]) -> Result<Bound, BindError> {
         let output = crop_type(Self::INFO.name, &size, inputs)?;
-        Ok(Bound { output, kernel: Kernel::Select(Arc::new(Center(size))) })
+        Ok(Bound::one(output, Kernel::Select(Arc::new(Center(size)))))
     }
 }
 
@@ -108,7 +109,8 @@ impl Op for RandomCrop {
         details: "Every place at which the window fits is equally likely. A picture smaller than the window is a bad \
                   sample. The top edge is drawn first, then the left one, from the step's stream of the row and epoch.",
         inputs: &[IMAGE],
-        product: None,
+        reads: Reads::Ports,
+        products: &[],
         params: &[SIZE],
         rows: RowsClass::Map,
         random: true,
@@ -123,7 +125,7 @@ impl Op for RandomCrop {
 
     fn bind(size: CropSize, inputs: &[ColumnType]) -> Result<Bound, BindError> {
         let output = crop_type(Self::INFO.name, &size, inputs)?;
-        Ok(Bound { output, kernel: Kernel::Select(Arc::new(Random(size))) })
+        Ok(Bound::one(output, Kernel::Select(Arc::new(Random(size)))))
     }
 }
 

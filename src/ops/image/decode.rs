@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::decoder::{DecodeOptions, ImageDecoder};
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::kernel::{Kernel, RowContext, RowKernel, RowOut, RowRunner};
-use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType, TensorView};
 
 /// `image.decode`.
@@ -26,7 +26,8 @@ impl Op for Decode {
                   EXIF orientation is applied. Colour profiles are not: values are as stored. A truncated or damaged \
                   picture is a bad sample, never a half-grey one.",
         inputs: &[Port { name: "bytes", expects: "bytes: an encoded picture" }],
-        product: Some("image"),
+        reads: Reads::Ports,
+        products: &["image"],
         params: &[
             ParamSpec {
                 name: "orientation",
@@ -60,7 +61,7 @@ impl Op for Decode {
 
     fn bind(params: DecodeParams, inputs: &[ColumnType]) -> Result<Bound, BindError> {
         match inputs {
-            [ColumnType::Bytes] => Ok(Bound { output: ColumnType::image(), kernel: Kernel::Rows(Arc::new(params)) }),
+            [ColumnType::Bytes] => Ok(Bound::one(ColumnType::image(), Kernel::Rows(Arc::new(params)))),
             _ => {
                 let found = inputs.first().map_or("nothing".to_owned(), ToString::to_string);
                 Err(BindError::input(format!("`image.decode` reads bytes, but got {found}"))

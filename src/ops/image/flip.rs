@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::image_input;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::kernel::{Kernel, RowContext, Selection, Window};
-use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::ColumnType;
 
 /// `image.random_flip`.
@@ -24,7 +24,8 @@ impl Op for RandomFlip {
         summary: "Mirrors a picture with some probability, drawn anew each epoch.",
         details: "`horizontal` exchanges left and right, `vertical` top and bottom.",
         inputs: &[Port { name: "image", expects: "a tensor [height, width, channels] of any dtype" }],
-        product: None,
+        reads: Reads::Ports,
+        products: &[],
         params: &[
             ParamSpec {
                 name: "direction",
@@ -57,7 +58,7 @@ impl Op for RandomFlip {
 
     fn bind(params: FlipParams, inputs: &[ColumnType]) -> Result<Bound, BindError> {
         let tensor = image_input(Self::INFO.name, inputs)?;
-        Ok(Bound { output: ColumnType::Tensor(tensor.clone()), kernel: Kernel::Select(Arc::new(params)) })
+        Ok(Bound::one(ColumnType::Tensor(tensor.clone()), Kernel::Select(Arc::new(params))))
     }
 }
 

@@ -7,6 +7,7 @@ mod flip;
 mod normalize;
 mod resize;
 mod resizer;
+mod shape;
 #[cfg(test)]
 mod tests;
 
@@ -15,6 +16,7 @@ pub use decode::Decode;
 pub use flip::RandomFlip;
 pub use normalize::Normalize;
 pub use resize::Resize;
+pub use shape::Shape;
 
 use super::op::BindError;
 use crate::types::{ColumnType, Dim, TensorType};

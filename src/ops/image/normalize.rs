@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::image_input;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::kernel::{Elementwise, Kernel};
-use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType, TensorType};
 
 /// `image.normalize`.
@@ -26,7 +26,8 @@ impl Op for Normalize {
             name: "image",
             expects: "u8 [height, width, channels], or f32 when `mean` and `std` are given",
         }],
-        product: None,
+        reads: Reads::Ports,
+        products: &[],
         params: &[
             ParamSpec {
                 name: "mean",
@@ -93,7 +94,7 @@ impl Op for Normalize {
             }
         };
         let output = ColumnType::Tensor(TensorType { dtype: DType::F32, shape: tensor.shape.clone() });
-        Ok(Bound { output, kernel: Kernel::Elementwise(kernel) })
+        Ok(Bound::one(output, Kernel::Elementwise(kernel)))
     }
 }
 

@@ -6,7 +6,7 @@ use super::image_input;
 use super::resizer::{Filter, ImageResizer, short_side_size};
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::kernel::{Kernel, RowContext, RowKernel, RowOut, RowRunner};
-use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType, Dim, TensorType, TensorView};
 
 /// `image.resize`.
@@ -34,7 +34,8 @@ impl Op for Resize {
                   one after the other, each pass rounded to u8, in the order in which Pillow 13 does it. `bilinear` is within 1 of Pillow's `resize` \
                   for every value, the others are for at least 99.9 % of the values.",
         inputs: &[Port { name: "image", expects: "u8 [height, width, channels]" }],
-        product: None,
+        reads: Reads::Ports,
+        products: &[],
         params: &[
             ParamSpec {
                 name: "size",
@@ -106,7 +107,7 @@ impl Op for Resize {
         };
         let shape = vec![height, width, tensor.shape[2]];
         let output = ColumnType::Tensor(TensorType { dtype: DType::U8, shape });
-        Ok(Bound { output, kernel: Kernel::Rows(Arc::new(params)) })
+        Ok(Bound::one(output, Kernel::Rows(Arc::new(params))))
     }
 }
 

@@ -1,8 +1,13 @@
 //! Syntax tree to graph. All that is wrong with a text is said at once, in its order; what follows only from another
 //! error isn't said.
 
-mod columns;
+mod inputs;
 mod keys;
+mod later;
+mod lower;
+mod output;
+mod rows;
+mod scope;
 mod settings;
 mod source;
 mod steps;
@@ -13,6 +18,7 @@ use super::ast::{Table, ValueKind};
 use super::graph::Graph;
 use super::parse::parse;
 use crate::diag::{Diagnostic, Diagnostics, Error, Result, Severity, SourceText};
+use crate::format::Source;
 use crate::world::files;
 
 pub use steps::arguments;
@@ -77,14 +83,12 @@ fn graph(tree: &Table, text: &SourceText, base: &Path, list: &mut Vec<Diagnostic
     };
     let on_error = settings::on_error(tree, list);
     let plan = settings::plan(tree, list);
-    let listing = source::listing(tree, base, text, list);
-    let mut scope = columns::Scope::new();
-    let paths: Vec<&str> =
-        listing.iter().flat_map(|listing| &listing.fragments).map(|fragment| fragment.path.as_str()).collect();
+    let named = source::sources(tree, base, text, list);
+    let mut scope = scope::Scope::new(&named);
     let steps = match tree.get("step") {
         None => Vec::new(),
         Some(entry) => match &entry.value.kind {
-            ValueKind::List(values) => steps::check(values, &paths, &mut scope, list),
+            ValueKind::List(values) => steps::check(values, &named, &mut scope, list),
             _ => {
                 let help = "write each step as `[[step]]`, with two brackets";
                 let error =
@@ -94,18 +98,22 @@ fn graph(tree: &Table, text: &SourceText, base: &Path, list: &mut Vec<Diagnostic
             }
         },
     };
-    let outputs = columns::outputs(tree, &scope, steps.len(), list);
+    let output = output::output(tree, &mut scope, steps.len(), list);
     if list[syntax_errors.min(list.len())..].iter().any(|diagnostic| diagnostic.severity == Severity::Error) {
         return None;
     }
-    let (columns, steps, outputs) = columns::drop_unused(scope, steps, outputs?, list)?;
+    let spans: Vec<_> = named.iter().map(|named| named.span.clone()).collect();
+    let sources: Vec<Source> = named.into_iter().map(|named| named.source).collect::<Option<_>>()?;
+    let lowered = lower::lower(&scope, steps, &output?, &sources, &spans, list)?;
     Some(Graph {
         name,
         seed,
-        source: super::graph::Source { name: "source".to_owned(), listing: listing? },
-        columns,
-        steps,
-        outputs,
+        sources,
+        relations: lowered.relations,
+        columns: lowered.columns,
+        steps: lowered.steps,
+        outputs: lowered.outputs,
+        output_relation: lowered.output_relation,
         on_error,
         plan,
     })

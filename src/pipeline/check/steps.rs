@@ -2,36 +2,52 @@
 
 use std::collections::BTreeMap;
 
-use super::columns::{self, Scope, ScopeColumn};
 use super::keys;
+use super::later::{Later, later_columns};
+use super::rows::{HandedOn, Rows};
+use super::scope::{Maker, Scope, ScopeColumn};
+use super::source::Named;
 use crate::diag::{Diagnostic, Span, nearest};
-use crate::ops::{self, Args, BindError, ErasedOp};
+use crate::ops::{self, Args, BindError, Bound, ErasedOp, Kernel, RowsClass};
 use crate::pipeline::ast::{Table, Value, ValueKind};
 use crate::pipeline::cut::{BY_REFERENCE, SOURCE_BYTES};
+use crate::pipeline::graph::READ;
 use crate::pipeline::parse::parse_value;
 use crate::types::ColumnType;
 
-/// A step without errors, its columns as places in the scope.
+/// A step without errors, its columns and relations as places in the scope.
 pub struct CheckedStep {
+    /// Its place in the text.
+    pub at: usize,
     /// Its name.
     pub name: String,
     /// Its op.
     pub op: &'static dyn ErasedOp,
     /// Its arguments.
     pub args: Args,
-    /// What it reads.
+    /// What its op reads.
     pub inputs: Vec<usize>,
-    /// What it makes.
-    pub output: usize,
+    /// What its op makes.
+    pub outputs: Vec<usize>,
+    /// What it hands on.
+    pub carried: Vec<HandedOn>,
+    /// The relations that it reads.
+    pub reads: Vec<usize>,
+    /// The relation that it makes, or works on.
+    pub relation: usize,
+    /// Draws that are frozen.
+    pub variants: Option<u32>,
     /// Where it stands.
     pub span: Span,
 }
 
 /// The keys that every step takes besides its op's parameters.
-const COMMON: &[&str] = &["op", "in", "out", "name"];
+const COMMON: &[&str] = &["op", "in", "out", "name", "from", "rows", "variants"];
+/// The most draws that can be frozen.
+const MAX_VARIANTS: i64 = 64;
 
 /// Checks the steps from top to bottom, adding their columns to the scope.
-pub fn check(values: &[Value], paths: &[&str], scope: &mut Scope, list: &mut Vec<Diagnostic>) -> Vec<CheckedStep> {
+pub fn check(values: &[Value], sources: &[Named], scope: &mut Scope, list: &mut Vec<Diagnostic>) -> Vec<CheckedStep> {
     let later = later_columns(values);
     let mut names: BTreeMap<String, Span> = BTreeMap::new();
     let mut checked = Vec::new();
@@ -44,7 +60,7 @@ pub fn check(values: &[Value], paths: &[&str], scope: &mut Scope, list: &mut Vec
             );
             continue;
         };
-        let step = StepChecker { at, table, span: &value.span, paths, later: &later, previous };
+        let step = StepChecker { at, table, span: &value.span, sources, later: &later, previous };
         let outcome = step.check(scope, &mut names, list);
         previous = outcome.output;
         checked.extend(outcome.step);
@@ -52,36 +68,13 @@ pub fn check(values: &[Value], paths: &[&str], scope: &mut Scope, list: &mut Vec
     checked
 }
 
-/// The names of columns that steps make, as far as the text says so without looking ops up.
-struct Later {
-    step: usize,
-    name: String,
-    span: Span,
-    reads: Vec<String>,
-}
-
-fn later_columns(values: &[Value]) -> Vec<Later> {
-    let mut previous: Option<String> = None;
-    let mut found = Vec::new();
-    for (step, value) in values.iter().enumerate() {
-        let ValueKind::Table(table) = &value.kind else { continue };
-        let text = |key: &str| table.get(key).and_then(|entry| entry.value.text());
-        let reads: Vec<String> = match table.get("in") {
-            None => previous.clone().into_iter().collect(),
-            Some(entry) => {
-                keys::texts(entry, &mut Vec::new()).unwrap_or_default().into_iter().map(|(name, _)| name).collect()
-            }
-        };
-        let op = text("op").and_then(|name| ops::find(name));
-        let product = op.and_then(|op| op.info().product).map(ToOwned::to_owned);
-        let name = text("out").cloned().or(product).or_else(|| reads.first().cloned());
-        if let Some(name) = &name {
-            let span = table.get("out").map_or(value.span.clone(), |entry| entry.value.span.clone());
-            found.push(Later { step, name: name.clone(), span, reads });
-        }
-        previous = name;
-    }
-    found
+/// The op that a step names by its first word, such as `filter = "..."`, with that key.
+pub fn form(table: &Table) -> Option<(&'static dyn ErasedOp, &'static str)> {
+    let op = ops::OPS.iter().find(|op| {
+        let info = op.info();
+        info.params.first().is_some_and(|param| param.name == info.name && table.get(info.name).is_some())
+    });
+    op.map(|op| (*op, op.info().name))
 }
 
 /// The arguments of an op from TOML text, such as `size = 256`, defaults filled in.
@@ -90,7 +83,8 @@ fn later_columns(values: &[Value]) -> Vec<Later> {
 /// The first thing that is wrong with the text.
 pub fn arguments(op: &dyn ErasedOp, text: &str) -> Result<Args, String> {
     let (table, mut list) = crate::pipeline::parse(text);
-    let checker = StepChecker { at: 0, table: &table, span: &(0..text.len()), paths: &[], later: &[], previous: None };
+    let checker =
+        StepChecker { at: 0, table: &table, span: &(0..text.len()), sources: &[], later: &[], previous: None };
     let args = checker.arguments(op, &mut list);
     match list.into_iter().next() {
         Some(wrong) => {
@@ -101,13 +95,19 @@ pub fn arguments(op: &dyn ErasedOp, text: &str) -> Result<Args, String> {
     }
 }
 
-struct StepChecker<'a> {
-    at: usize,
-    table: &'a Table,
-    span: &'a Span,
-    paths: &'a [&'a str],
-    later: &'a [Later],
-    previous: Option<usize>,
+/// A step being checked.
+pub struct StepChecker<'a> {
+    /// Its place in the text.
+    pub at: usize,
+    /// Its keys.
+    pub table: &'a Table,
+    /// Where it stands.
+    pub span: &'a Span,
+    sources: &'a [Named],
+    /// What later steps make.
+    pub later: &'a [Later],
+    /// What the step before made first.
+    pub previous: Option<usize>,
 }
 
 /// What a step left behind, whether or not it has errors.
@@ -116,52 +116,162 @@ struct Outcome {
     output: Option<usize>,
 }
 
+/// An op bound to its inputs, with its final arguments.
+struct BoundStep {
+    bound: Bound,
+    args: Args,
+}
+
 impl StepChecker<'_> {
     fn check(&self, scope: &mut Scope, names: &mut BTreeMap<String, Span>, list: &mut Vec<Diagnostic>) -> Outcome {
         let op = self.op(list);
-        let inputs = self.inputs(op, scope, list);
+        let from = self.from(scope, list);
         let name = self.name(op, names, list);
-        let out = keys::text(self.table, "out", list);
-        if let Some(reserved) = out.as_ref().filter(|name| name.starts_with("__") || name.is_empty()) {
-            let span = self.key_span("out");
-            let message = format!("a column can't be called `{reserved}`");
-            list.push(Diagnostic::error(
-                "reserved-name",
-                message,
-                span,
-                "names that start with `__` are parbake's own",
-            ));
+        let outs = self.outs(list);
+        let variants = self.variants(op, list);
+        let args = op.and_then(|op| self.arguments(op, list));
+        let rows = Rows { step: self, from };
+        if let (Some(op), Some(args)) = (op, &args)
+            && matches!(op.info().name, "join" | "union" | "sql")
+        {
+            let step = rows.relational(op, args, scope, list);
+            let output = step.as_ref().and_then(|step| step.outputs.first().copied());
+            let step = step.zip(name).map(|(step, name)| CheckedStep { name, ..step });
+            return Outcome { step, output };
         }
-        let args = op.map(|op| self.arguments(op, list));
-        // An unknown op's column is guessed from the op that was probably meant, so that what reads it isn't in error.
-        let meant = op.or_else(|| self.meant());
-        let product = meant.and_then(|op| op.info().product).map(ToOwned::to_owned);
-        let first_input =
-            inputs.as_ref().and_then(|inputs| inputs.first()).map(|input| scope.columns[*input].name.clone());
-        let out_name = out.or(product).or(first_input.filter(|_| meant.is_some()));
-        let bound = match (op, args.flatten(), &inputs) {
-            (Some(op), Some(args), Some(inputs)) => self.bind(op, args, inputs, scope, list),
-            _ => None,
-        };
-        for input in inputs.iter().flatten() {
+        let read = self.inputs(op, args, from, scope, list);
+        for input in read.iter().flat_map(|read| &read.0) {
             scope.columns[*input].read = true;
         }
-        let Some(out_name) = out_name else { return Outcome { step: None, output: None } };
-        let (column_type, args) = bound.unzip();
-        let span = self.table.get("out").or(self.table.get("op")).map_or(self.span.clone(), |e| e.value.span.clone());
-        scope.columns.push(ScopeColumn { name: out_name, column_type, step: Some(self.at), read: false, span });
-        let output = scope.columns.len() - 1;
-        let step = match (op, args, inputs, name) {
-            (Some(op), Some(args), Some(inputs), Some(name)) => {
-                Some(CheckedStep { name, op, args, inputs, output, span: self.span.clone() })
-            }
+        let bound = match (op, &read) {
+            (Some(op), Some((inputs, Some(args)))) => self.bind(op, args.clone(), inputs, scope, list),
             _ => None,
         };
-        Outcome { step, output: Some(output) }
+        let inputs = read.map(|(inputs, _)| inputs);
+        let output_names = self.output_names(op, outs, inputs.as_deref(), scope, list);
+        // An unknown op's rows are those that it works on.
+        let class = op.map_or(RowsClass::Map, |op| op.info().rows);
+        let random_inputs = inputs.iter().flatten().any(|input| scope.columns[*input].random);
+        let random = op.is_some_and(|op| op.info().random) || random_inputs;
+        if op.is_some() && !class.is_row_local() && (random_inputs || scope.relations[from].random) {
+            rows.refuse_random(op.map_or("", |op| op.info().name), list);
+        }
+        let (relation, carried) = rows.made(class, random, scope, list);
+        let types: Vec<Option<ColumnType>> = match &bound {
+            Some(step) => step.bound.outputs.iter().cloned().map(Some).collect(),
+            None => vec![None; output_names.len()],
+        };
+        let mut outputs = Vec::new();
+        for ((name, span), column_type) in output_names.into_iter().zip(types) {
+            scope.columns.push(ScopeColumn {
+                name,
+                column_type,
+                maker: Maker::Step(self.at),
+                relation,
+                read: false,
+                random: random || scope.relations[relation].random,
+                content_of: None,
+                span,
+            });
+            outputs.push(scope.columns.len() - 1);
+        }
+        scope.relations[relation].visible.extend(&outputs);
+        // A step that makes no column leaves the one before at hand.
+        let output = outputs.first().copied().or(self.previous);
+        let step = match (op, bound, inputs, name) {
+            (Some(op), Some(BoundStep { args, .. }), Some(inputs), Some(name)) => Some(CheckedStep {
+                at: self.at,
+                name,
+                op,
+                args,
+                inputs,
+                outputs,
+                carried,
+                reads: vec![from],
+                relation,
+                variants,
+                span: self.span.clone(),
+            }),
+            _ => None,
+        };
+        Outcome { step, output }
     }
 
-    fn key_span(&self, key: &str) -> Span {
+    /// The relation that the step works on.
+    fn from(&self, scope: &mut Scope, list: &mut Vec<Diagnostic>) -> usize {
+        if let Some(name) = keys::text(self.table, "from", list) {
+            match scope.relation(&name) {
+                Some(relation) => scope.current = relation,
+                None => list.push(scope.unknown_relation(&name, self.key_span("from"))),
+            }
+        }
+        scope.current
+    }
+
+    /// Where a key's value stands; the step, where there is none.
+    pub fn key_span(&self, key: &str) -> Span {
         self.table.get(key).map_or(self.span.clone(), |entry| entry.value.span.clone())
+    }
+
+    /// The names that `out` gives.
+    fn outs(&self, list: &mut Vec<Diagnostic>) -> Option<Vec<(String, Span)>> {
+        let named = keys::texts(self.table.get("out")?, list)?;
+        for (name, span) in &named {
+            if name.starts_with("__") || name.is_empty() {
+                let message = format!("a column can't be called `{name}`");
+                let label = "names that start with `__` are parbake's own";
+                list.push(Diagnostic::error("reserved-name", message, span.clone(), label));
+            }
+        }
+        Some(named)
+    }
+
+    /// The names of what the op makes: by `out`, or its products, or its first input's.
+    fn output_names(
+        &self,
+        op: Option<&'static dyn ErasedOp>,
+        outs: Option<Vec<(String, Span)>>,
+        inputs: Option<&[usize]>,
+        scope: &Scope,
+        list: &mut Vec<Diagnostic>,
+    ) -> Vec<(String, Span)> {
+        // An unknown op's columns are guessed from the op that was probably meant: what reads them isn't in error.
+        let meant = op.or_else(|| self.meant());
+        let Some(info) = meant.map(|op| op.info()) else { return outs.unwrap_or_default() };
+        let makes_none = info.products.is_empty() && matches!(info.rows, RowsClass::Filter | RowsClass::Relational);
+        let count = if makes_none { 0 } else { info.products.len().max(1) };
+        let span = self.table.get("op").map_or(self.span.clone(), |entry| entry.value.span.clone());
+        if let Some(outs) = outs {
+            if outs.len() > count {
+                let message = format!("`{}` makes {}", info.name, plural(count, "column"));
+                let span = outs.get(count).map_or(span, |(_, span)| span.clone());
+                list.push(Diagnostic::error("wrong-outputs", message, span, "one too many"));
+            }
+            let rest = info.products.iter().skip(outs.len()).map(|name| ((*name).to_owned(), span_of(self)));
+            return outs.into_iter().take(count).chain(rest).collect();
+        }
+        if !info.products.is_empty() {
+            return info.products.iter().map(|name| ((*name).to_owned(), span.clone())).collect();
+        }
+        let first = inputs.and_then(|inputs| inputs.first()).map(|input| scope.columns[*input].name.clone());
+        first.into_iter().take(count).map(|name| (name, span.clone())).collect()
+    }
+
+    /// The number of frozen draws.
+    fn variants(&self, op: Option<&'static dyn ErasedOp>, list: &mut Vec<Diagnostic>) -> Option<u32> {
+        let variants = keys::int(self.table, "variants", list)?;
+        let span = self.key_span("variants");
+        if !(1..=MAX_VARIANTS).contains(&variants) {
+            let label = format!("expected a whole number from 1 to {MAX_VARIANTS}");
+            list.push(Diagnostic::error("bad-value", "`variants` can't have this value", span, label));
+            return None;
+        }
+        if op.is_some_and(|op| !op.info().random || op.info().rows != RowsClass::Map) {
+            let message = "only a random step that keeps all rows has draws to freeze";
+            list.push(Diagnostic::error("bad-value", message, span, "the step isn't one"));
+            return None;
+        }
+        u32::try_from(variants).ok()
     }
 
     /// The op that was probably meant by an unknown name.
@@ -171,17 +281,21 @@ impl StepChecker<'_> {
     }
 
     /// The table's header is all that a step without keys has.
-    fn head(&self) -> Span {
+    pub fn head(&self) -> Span {
         self.table.get("op").or(self.table.entries.first()).map_or(self.span.clone(), |entry| entry.key_span.clone())
     }
 
     fn op(&self, list: &mut Vec<Diagnostic>) -> Option<&'static dyn ErasedOp> {
         let Some(entry) = self.table.get("op") else {
+            if let Some((op, _)) = form(self.table) {
+                return Some(op);
+            }
             let help = "write `op = \"image.decode\"`; `parbake ops` lists all ops";
-            let near = self.table.entries.iter().find(|entry| nearest(&entry.key, ["op"]).is_some());
+            let forms = ["op", "filter", "compute", "join", "union", "sql"];
+            let near = self.table.entries.iter().find_map(|entry| Some((nearest(&entry.key, forms)?, entry)));
             let error = Diagnostic::error("missing-key", "the step has no op", self.head(), "`op` is missing");
             list.push(match near {
-                Some(entry) => error.help(format!("did you mean `op` by `{}`?", entry.key)),
+                Some((meant, entry)) => error.help(format!("did you mean `{meant}` by `{}`?", entry.key)),
                 None => error.help(help),
             });
             return None;
@@ -200,83 +314,6 @@ impl StepChecker<'_> {
         found
     }
 
-    fn inputs(
-        &self,
-        op: Option<&'static dyn ErasedOp>,
-        scope: &Scope,
-        list: &mut Vec<Diagnostic>,
-    ) -> Option<Vec<usize>> {
-        if let Some(entry) = self.table.get("in") {
-            let named = keys::texts(entry, list)?;
-            let mut found = Vec::new();
-            for (name, span) in &named {
-                match scope.find(name) {
-                    Some(at) => found.push(at),
-                    None => list.push(self.unknown(name, span.clone(), scope)),
-                }
-            }
-            if found.len() < named.len() {
-                return None;
-            }
-            let wanted = op.map_or(found.len(), |op| op.info().inputs.len());
-            if found.len() != wanted {
-                let name = op.map_or("the step", |op| op.info().name);
-                let ports: Vec<&str> =
-                    op.map(|op| op.info().inputs.iter().map(|port| port.name).collect()).unwrap_or_default();
-                let message = format!(
-                    "`{name}` reads {wanted} column{}, and {} are given",
-                    if wanted == 1 { "" } else { "s" },
-                    found.len()
-                );
-                let error = Diagnostic::error("wrong-inputs", message, entry.value.span.clone(), "these");
-                list.push(error.help(format!("it reads {}", keys::quoted(&ports))));
-                return None;
-            }
-            return Some(found);
-        }
-        if self.at > 0 {
-            return self.previous.map(|previous| vec![previous]);
-        }
-        // The first step has no step before it: an op that reads one of the source's columns by its own name finds it.
-        let op = op?;
-        let found: Option<Vec<usize>> = op.info().inputs.iter().map(|port| scope.find(port.name)).collect();
-        if found.is_none() {
-            let message = format!("`{}` is the first step and names no input", op.info().name);
-            let help = format!("write `in = \"...\"`; the source has {}", keys::quoted(&scope.names()));
-            list.push(Diagnostic::error("missing-key", message, self.head(), "`in` is missing").help(help));
-        }
-        found
-    }
-
-    /// A column that isn't there now: maybe a later step makes it, maybe from what this step makes.
-    fn unknown(&self, name: &str, span: Span, scope: &Scope) -> Diagnostic {
-        let Some(maker) = self.later.iter().find(|later| later.step > self.at && later.name == name) else {
-            return columns::unknown(name, span, scope);
-        };
-        if let Some(mine) = self.later.iter().find(|later| later.step == self.at)
-            && self.leads_to(maker, &mine.name, 0)
-        {
-            let message = format!("`{name}` is made from what this step makes: a cycle");
-            let error = Diagnostic::error("cycle", message, span, format!("needed here to make `{}`", mine.name));
-            return error.label(maker.span.clone(), format!("`{name}` is made here"));
-        }
-        let message = format!("`{name}` is made only by a later step");
-        let error = Diagnostic::error("unknown-column", message, span, "not there yet");
-        error.label(maker.span.clone(), "made here").help("steps run from top to bottom: move that step up")
-    }
-
-    fn leads_to(&self, maker: &Later, name: &str, depth: usize) -> bool {
-        depth <= self.later.len()
-            && maker.reads.iter().any(|read| {
-                read == name
-                    || self
-                        .later
-                        .iter()
-                        .filter(|later| later.step >= self.at && later.step != maker.step && later.name == *read)
-                        .any(|later| self.leads_to(later, name, depth + 1))
-            })
-    }
-
     fn name(
         &self,
         op: Option<&'static dyn ErasedOp>,
@@ -286,9 +323,10 @@ impl StepChecker<'_> {
         if self.table.get("name").is_some() {
             let name = keys::text(self.table, "name", list)?;
             let span = self.key_span("name");
-            if name == BY_REFERENCE || name == SOURCE_BYTES || name.is_empty() || name.starts_with("__") {
+            let is_word = [BY_REFERENCE, SOURCE_BYTES, READ].contains(&name.as_str());
+            if is_word || name.is_empty() || name.starts_with("__") || name.contains(['+', '!', ' ']) {
                 let message = format!("a step can't be called `{name}`");
-                let label = "reserved: `source` and `bytes` are words for cuts";
+                let label = "reserved: `source`, `bytes` and `read` are words for cuts, which `+` and `!` put together";
                 list.push(Diagnostic::error("reserved-name", message, span, label));
                 return None;
             }
@@ -304,7 +342,7 @@ impl StepChecker<'_> {
         let word = op?.info().name.rsplit('.').next().unwrap_or("step");
         let mut name = word.to_owned();
         let mut number = 1;
-        while names.contains_key(&name) {
+        while names.contains_key(&name) || [BY_REFERENCE, SOURCE_BYTES, READ].contains(&name.as_str()) {
             number += 1;
             name = format!("{word}{number}");
         }
@@ -364,44 +402,78 @@ impl StepChecker<'_> {
         inputs: &[usize],
         scope: &Scope,
         list: &mut Vec<Diagnostic>,
-    ) -> Option<(ColumnType, Args)> {
+    ) -> Option<BoundStep> {
         let types: Option<Vec<ColumnType>> =
             inputs.iter().map(|input| scope.columns[*input].column_type.clone()).collect();
         let types = types?;
-        let reads_paths = inputs
-            .first()
-            .is_some_and(|input| scope.columns[*input].step.is_none() && scope.columns[*input].name == "path");
-        let fitted = if reads_paths { op.fit(&args, self.paths) } else { Ok(None) };
+        let fitted = match self.paths_of(inputs, scope) {
+            Some(paths) => op.fit(&args, &paths),
+            None => Ok(None),
+        };
         let bound = fitted.and_then(|fitted| {
             let args = fitted.unwrap_or(args);
-            op.bind(&args, &types).map(|bound| (bound.output, args))
+            op.bind(&args, &types).map(|bound| BoundStep { bound, args })
         });
         match bound {
-            Ok(bound) => Some(bound),
-            Err(BindError { param, message, help }) => {
-                let (code, key) = match param {
-                    Some(param) => ("bad-value", param),
-                    None => ("wrong-column-type", "in"),
-                };
-                let span = match self.table.get(key) {
-                    Some(entry) => entry.value.span.clone(),
-                    None => self.key_span("op"),
-                };
-                let label = match param {
-                    Some(param) if self.table.get(param).is_none() => format!("`{param}` is not given"),
-                    Some(_) => "this value".to_owned(),
-                    None => {
-                        let names: Vec<&str> = inputs.iter().map(|input| scope.columns[*input].name.as_str()).collect();
-                        format!("reads {}", keys::quoted(&names))
-                    }
-                };
-                let error = Diagnostic::error(code, message, span, label);
-                list.push(match help {
-                    Some(help) => error.help(help),
-                    None => error,
-                });
+            Ok(step) if matches!(step.bound.kernel, Kernel::Rows(_) | Kernel::Select(_) | Kernel::Elementwise(_)) => {
+                // Such kernels see bytes and tensors alone.
+                match types.first() {
+                    Some(ColumnType::Text | ColumnType::Scalar(_)) | None => None,
+                    Some(_) => Some(step),
+                }
+            }
+            Ok(step) => Some(step),
+            Err(error) => {
+                let names: Vec<&str> = inputs.iter().map(|input| scope.columns[*input].name.as_str()).collect();
+                self.report(error, &names, list);
                 None
             }
         }
     }
+
+    /// Reports what an op says of its parameters or inputs.
+    pub fn report(&self, error: BindError, inputs: &[&str], list: &mut Vec<Diagnostic>) {
+        let BindError { param, message, help } = error;
+        let (code, key) = match param {
+            Some(param) => ("bad-value", param),
+            None => ("wrong-column-type", "in"),
+        };
+        let span = match self.table.get(key) {
+            Some(entry) => entry.value.span.clone(),
+            None => self.key_span("op"),
+        };
+        let label = match param {
+            Some(param) if self.table.get(param).is_none() => format!("`{param}` is not given"),
+            Some(_) => "this value".to_owned(),
+            None => format!("reads {}", keys::quoted(inputs)),
+        };
+        let error = Diagnostic::error(code, message, span, label);
+        list.push(match help {
+            Some(help) => error.help(help),
+            None => error,
+        });
+    }
+
+    /// The paths of the source's files, if the first input is that source's path column.
+    fn paths_of(&self, inputs: &[usize], scope: &Scope) -> Option<Vec<&str>> {
+        let mut at = *inputs.first()?;
+        // What was handed on through a join is still that column.
+        while let Some(origin) = scope.handed_on(at) {
+            at = origin;
+        }
+        let column = &scope.columns[at];
+        let Maker::Source(source) = column.maker else { return None };
+        let named = self.sources.get(source).filter(|named| named.is_files && column.name == crate::format::PATH)?;
+        let fragments = &named.source.as_ref()?.listing.fragments;
+        Some(fragments.iter().map(|fragment| fragment.path.as_str()).collect())
+    }
+}
+
+fn span_of(step: &StepChecker<'_>) -> Span {
+    step.table.get("op").map_or(step.span.clone(), |entry| entry.value.span.clone())
+}
+
+/// A number of things, in words.
+pub fn plural(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

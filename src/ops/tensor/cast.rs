@@ -1,10 +1,10 @@
-//! Ops on tensors of any shape.
+//! Casts: the same values in another dtype.
 
 use std::sync::Arc;
 
-use super::args::{ArgKind, Args, ParamSpec};
-use super::kernel::{Elementwise, Kernel};
-use super::op::{BindError, Bound, Op, OpInfo, Port, RowsClass};
+use crate::ops::args::{ArgKind, Args, ParamSpec};
+use crate::ops::kernel::{Elementwise, Kernel};
+use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType, TensorType};
 
 /// `tensor.cast`.
@@ -19,7 +19,8 @@ impl Op for Cast {
                   out of its range, or one that is not a number, makes a bad sample. f64 to f32 and large whole numbers \
                   to floats are rounded to the nearest, ties to even.",
         inputs: &[Port { name: "tensor", expects: "a tensor of any dtype and shape" }],
-        product: None,
+        reads: Reads::Ports,
+        products: &[],
         params: &[ParamSpec {
             name: "dtype",
             kind: ArgKind::Word(&["u8", "u16", "i32", "i64", "f32", "f64"]),
@@ -44,7 +45,7 @@ impl Op for Cast {
             return Err(BindError::input(format!("`tensor.cast` reads a tensor, but got {found}")));
         };
         let output = ColumnType::Tensor(TensorType { dtype, shape: tensor.shape.clone() });
-        Ok(Bound { output, kernel: Kernel::Elementwise(Arc::new(Caster(dtype))) })
+        Ok(Bound::one(output, Kernel::Elementwise(Arc::new(Caster(dtype)))))
     }
 }
 

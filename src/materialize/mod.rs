@@ -1,0 +1,29 @@
+//! Whole builds: a graph and a choice become a published data set; what is still good is kept.
+
+mod pending;
+mod rows;
+mod shards;
+
+use std::path::Path;
+
+pub use pending::{Built, Pending, Request, definition};
+pub use rows::base_rows;
+
+use crate::diag::Result;
+use crate::format::{FileSource, SourceKind};
+use crate::pipeline::{Files, Graph};
+
+/// The folder of a pipeline's data set when none is named: `out/NAME`.
+#[must_use]
+pub fn default_folder(graph: &Graph) -> std::path::PathBuf {
+    Path::new("out").join(&graph.name)
+}
+
+/// The source files that a graph's programs may read.
+///
+/// # Errors
+/// When a source's folder isn't there.
+pub fn files(graph: &Graph) -> Result<Files> {
+    let sources = graph.sources.iter().filter(|source| source.kind == SourceKind::Files);
+    sources.map(|source| Ok((source.name.clone(), FileSource::new(source.root())?))).collect()
+}
