@@ -40,7 +40,7 @@ pub enum Command {
     /// Measure a sample of the data and print what each step costs.
     Profile(PlanArgs),
     /// Print every way of materializing, what it would cost, and the choice.
-    Plan(PlanArgs),
+    Plan(PlanOnlyArgs),
     /// Build the data set, or what is stale of it.
     #[command(
         after_help = "Examples:\n  parbake build pipelines/photos.toml\n  parbake build photos.toml --cut resize --codec none --out /data/photos"
@@ -64,6 +64,9 @@ pub enum Command {
 pub struct CheckArgs {
     /// The pipeline file.
     pub pipeline: PathBuf,
+    /// Leave this rewrite out; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(crate::pipeline::rewrite::names()))]
+    pub no_rewrite: Vec<String>,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -117,12 +120,26 @@ pub struct PlanArgs {
     /// Profile for at most this many seconds, about.
     #[arg(long, value_name = "S", default_value_t = ProfileLimit::DEFAULT.seconds)]
     pub profile_seconds: f64,
+    /// Leave this rewrite out; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(crate::pipeline::rewrite::names()))]
+    pub no_rewrite: Vec<String>,
     /// Profile again, whatever is stored.
     #[arg(long)]
     pub reprofile: bool,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `plan`.
+#[derive(Debug, Args)]
+pub struct PlanOnlyArgs {
+    /// What to plan.
+    #[command(flatten)]
+    pub plan: PlanArgs,
+    /// Print what each rewrite did to the steps, too.
+    #[arg(long)]
+    pub explain: bool,
 }
 
 /// Arguments of `build` and `status`.

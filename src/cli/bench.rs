@@ -10,6 +10,7 @@ use crate::online::StreamOptions;
 use crate::pipeline::PlanSettings;
 use crate::plan::predicted;
 use crate::report::{BenchRow, bench_json, bench_text};
+use crate::store::Dataset;
 use crate::world::files;
 
 /// Seconds that each stream is measured for.
@@ -40,8 +41,22 @@ pub fn bench(console: &Console, args: &BenchArgs) -> Result<()> {
     }
     if args.plan.json { console.print_json(&bench_json(&rows)) } else { console.print(&bench_text(&rows)) }
 }
+
+/// Builds that are shorter than that many seconds in all are repeated, up to that often: one by itself is chance.
+const BUILD_SECONDS: f64 = 2.0;
+const BUILDS: usize = 5;
+
 fn measure(console: &Console, prepared: &Prepared, args: &BenchArgs) -> Result<BenchRow> {
-    let manifest = run(console, prepared, &args.plan)?.manifest;
+    let mut manifest = run(console, prepared, &args.plan)?.manifest;
+    let mut seconds = vec![manifest.built.seconds];
+    while args.all && seconds.len() < BUILDS && seconds.iter().sum::<f64>() < BUILD_SECONDS {
+        let dataset = Dataset::at(&prepared.folder);
+        dataset.remove()?;
+        manifest = run(console, prepared, &args.plan)?.manifest;
+        seconds.push(manifest.built.seconds);
+    }
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds[seconds.len() / 2];
     let opened = Opened::new(&prepared.folder, prepared.jobs)?;
     let options = StreamOptions { epoch: 0, shuffle: Some(0), batch_rows: 64, jobs: prepared.jobs, digest: false };
     // One epoch brings everything into memory, as every epoch after the first finds it.
@@ -52,7 +67,7 @@ fn measure(console: &Console, prepared: &Prepared, args: &BenchArgs) -> Result<B
         codec: manifest.codec.word().to_owned(),
         predicted: predicted(&manifest.plan),
         stored_bytes: manifest.stored_bytes() as f64,
-        offline_seconds: (manifest.built.shards_kept == 0).then_some(manifest.built.seconds),
+        offline_seconds: (manifest.built.shards_kept == 0).then_some(median),
         online_rows_per_second: rate.rows as f64 / rate.seconds,
     })
 }

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use super::args::PlanArgs;
+use super::args::{PlanArgs, PlanOnlyArgs};
 use super::console::Console;
 use crate::diag::{Error, Result, nearest};
 use crate::format::SourceKind;
 use crate::materialize::{self, default_folder, definition};
 use crate::pipeline::{
-    self, ColumnId, CompileOptions, Cut, CutError, Graph, Objective, PlanSettings, Producer, cuts, parse_cut,
-    relation_program,
+    self, ColumnId, CompileOptions, Cut, CutError, Graph, Objective, PlanSettings, Producer, Rewritten, cuts,
+    parse_cut, relation_program, rewrite,
 };
 use crate::plan::{Plan, plan as choose};
 use crate::profile::{self, BaseRows, Profile, ProfileLimit, Subject};
-use crate::report::plan_text;
+use crate::report::{plan_text, rewrites_json, rewrites_text};
 use crate::store::{Dataset, Manifest};
 use crate::types::Codec;
 use crate::types::units::{parse_bytes, show_bytes, show_count, show_rate, show_seconds};
@@ -21,8 +21,10 @@ use crate::world::{files, machine};
 
 /// A pipeline with everything that its arguments say.
 pub struct Prepared {
-    /// The graph.
+    /// The rewritten graph.
     pub graph: Graph,
+    /// What the rewrites did.
+    pub rewritten: Rewritten,
     /// Its cuts.
     pub cuts: Vec<Cut>,
     /// The data set's folder.
@@ -39,7 +41,8 @@ pub struct Prepared {
 pub fn prepare(console: &Console, args: &PlanArgs) -> Result<Prepared> {
     let checked = pipeline::load(&args.pipeline)?;
     console.warnings(&checked.warnings);
-    let graph = checked.graph;
+    let rewritten = rewrite(&checked.graph, &args.no_rewrite);
+    let graph = rewritten.graph.clone();
     let folder = args.out.clone().unwrap_or_else(|| default_folder(&graph));
     let jobs = args.jobs.map_or_else(machine::cores, usize::from);
     let mut settings = graph.plan.clone();
@@ -73,8 +76,8 @@ pub fn prepare(console: &Console, args: &PlanArgs) -> Result<Prepared> {
     }
     settings.epochs = args.epochs.or(settings.epochs);
     settings.trainer_rate = args.trainer_rate.or(settings.trainer_rate);
-    let options = CompileOptions { fused: true };
-    Ok(Prepared { graph, cuts, folder, jobs, settings, options })
+    let options = rewritten.options;
+    Ok(Prepared { graph, rewritten, cuts, folder, jobs, settings, options })
 }
 
 /// The cut of a word: names of steps, joined by `+`; an op's full name does where only one step has it.
@@ -121,7 +124,15 @@ impl Prepared {
         let limit = ProfileLimit { rows: args.sample.max(1), seconds: args.profile_seconds };
         let files = materialize::files(&self.graph)?;
         let base = self.base_rows(args.sample)?;
-        let subject = Subject { graph: &self.graph, cuts: &self.cuts, files: &files, base, options: self.options };
+        let base_rows = base.as_ref().map_or(0, |base| base.total);
+        let subject = Subject {
+            graph: &self.graph,
+            cuts: &self.cuts,
+            files: &files,
+            base,
+            options: self.options,
+            shards: materialize::expected_shards(&self.graph, base_rows, args.shard_rows),
+        };
         let profile = profile::profile(&subject, self.jobs, limit, &self.folder)?;
         console.say(&format!(
             "profiled {} of {} rows in {}",
@@ -228,10 +239,10 @@ pub fn profile(console: &Console, args: &PlanArgs) -> Result<()> {
     }
     let mut text = crate::report::table(&rows, &[2, 3, 4]);
     text.push_str(&format!(
-        "\nstorage: writes {}/s, reads {}/s, a sync takes {}\n",
+        "\nstorage: writes {}/s, reads {}/s, a small file is safe after {}\n",
         show_bytes(profile.storage.write_bytes_per_second.estimate),
         show_bytes(profile.storage.read_bytes_per_second.estimate),
-        show_seconds(profile.storage.sync_seconds)
+        show_seconds(profile.storage.commit_seconds)
     ));
     if profile.bad_rows > 0 {
         text.push_str(&format!("{} rows of the sample can't be processed\n", profile.bad_rows));
@@ -240,9 +251,18 @@ pub fn profile(console: &Console, args: &PlanArgs) -> Result<()> {
 }
 
 /// Prints every candidate and the choice.
-pub fn plan(console: &Console, args: &PlanArgs) -> Result<()> {
+pub fn plan(console: &Console, args: &PlanOnlyArgs) -> Result<()> {
+    let (explain, args) = (args.explain, &args.plan);
     let prepared = prepare(console, args)?;
     let profile = prepared.profile(console, args)?;
     let plan = prepared.choose(&profile, Dataset::at(&prepared.folder).manifest()?.as_ref())?;
-    if args.json { console.print_json(&plan.to_json()) } else { console.print(&plan_text(&plan)) }
+    if args.json {
+        let mut value = plan.to_json();
+        if explain {
+            value["rewrites"] = rewrites_json(&prepared.rewritten);
+        }
+        return console.print_json(&value);
+    }
+    let explained = if explain { format!("{}\n", rewrites_text(&prepared.rewritten)) } else { String::new() };
+    console.print(&format!("{explained}{}", plan_text(&plan)))
 }

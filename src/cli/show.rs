@@ -13,7 +13,11 @@ use crate::report::{graph_json, graph_text, reference_json, reference_text};
 pub fn check(console: &Console, args: &CheckArgs) -> Result<()> {
     let checked = pipeline::load(&args.pipeline)?;
     console.warnings(&checked.warnings);
-    if args.json { console.print_json(&graph_json(&checked.graph)) } else { console.print(&graph_text(&checked.graph)) }
+    let cuts = pipeline::cuts(&pipeline::rewrite(&checked.graph, &args.no_rewrite).graph);
+    if args.json {
+        return console.print_json(&graph_json(&checked.graph, &cuts));
+    }
+    console.print(&graph_text(&checked.graph, &cuts))
 }
 
 /// Prints the reference of ops.

@@ -62,12 +62,15 @@ pub struct Estimate {
 pub fn estimate(profile: &Profile, cut: &CutFacts, stored: &Representation, settings: CostSettings) -> Estimate {
     let base_rows = profile.rows_total as f64;
     let threads = profile.threads.max(1) as f64;
-    let stored_bytes = stored.stored_bytes.times(cut.stored_rows).scaled(base_rows);
+    let shards = stored.shard_bytes.scaled(profile.shards as f64);
+    let stored_bytes = stored.stored_bytes.times(cut.stored_rows).scaled(base_rows).plus(shards);
     let encode = stored.encode.times(cut.stored_rows);
     let work = profile.read_source.plus(cut.offline).plus(encode).scaled(base_rows / threads);
     let rows = base_rows * cut.stream_rows.estimate;
     let writing = stored_bytes.times(profile.storage.write_bytes_per_second.inverse(1.0));
-    let offline_seconds = work.plus(writing);
+    // A shard is a file and its record, the data set a manifest and the quarantine; shards wait side by side.
+    let commits = (2.0 * profile.shards as f64 / threads + 2.0) * profile.storage.commit_seconds;
+    let offline_seconds = work.plus(writing).plus(Measured::exact(commits));
     let mut rate = stored.decode.plus(cut.online).inverse(threads);
     let mut limited_by = Limit::Cpu;
     let memory = profile.machine.available_memory_bytes.map_or(f64::INFINITY, |bytes| bytes as f64);

@@ -4,15 +4,14 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::array::{Array, ArrayRef, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::shard::File as ShardFile;
 use crate::diag::{Error, Result};
-use crate::types::batch::{binary_view_of_rows, tensor_array};
+use crate::types::canonical::from_other;
 use crate::types::{ColumnType, DType, Dim, Fingerprint, NamedColumn, TensorType};
 use crate::world::fence::fenced;
 use crate::world::{LocalFile, files};
@@ -275,28 +274,26 @@ fn to_column(array: &ArrayRef, column_type: &ColumnType) -> std::result::Result<
         let cast = arrow::compute::cast(array, &column_type.arrow()).map_err(|error| error.to_string())?;
         return if cast.null_count() == 0 { Ok(cast) } else { filled(&cast, column_type) };
     };
-    let lists: Vec<Option<ArrayRef>> = match array.data_type() {
-        DataType::FixedSizeList(..) => array.as_fixed_size_list().iter().collect(),
-        DataType::LargeList(_) => array.as_list::<i64>().iter().collect(),
-        _ => array.as_list::<i32>().iter().collect(),
-    };
-    let (mut rows, mut shapes) = (Vec::with_capacity(lists.len()), Vec::with_capacity(lists.len()));
-    let fixed = tensor.row_bytes();
-    for list in lists {
-        let bytes = match list {
-            Some(list) if list.null_count() == 0 => {
-                let data = list.to_data();
-                let (start, size) = (data.offset() * tensor.dtype.size(), list.len() * tensor.dtype.size());
-                let buffer = data.buffers().first().ok_or("a list without values")?;
-                Bytes::copy_from_slice(buffer.get(start..start + size).ok_or("a list that overruns its values")?)
-            }
-            Some(_) => return Err("a list with a null in it, which no tensor can hold".to_owned()),
-            None => Bytes::from(vec![0; fixed.unwrap_or(0)]),
-        };
-        shapes.push(i32::try_from(bytes.len() / tensor.dtype.size()).map_err(|error| error.to_string())?);
-        rows.push(bytes);
-    }
-    tensor_array(tensor, binary_view_of_rows(rows)?, shapes)
+    // A missing list is any list: its row is left out.
+    let whole = if array.null_count() == 0 { Arc::clone(array) } else { without_null_lists(array, tensor)? };
+    from_other(&whole, column_type)
+}
+
+fn without_null_lists(array: &ArrayRef, tensor: &TensorType) -> std::result::Result<ArrayRef, String> {
+    let valid = arrow::compute::is_not_null(array).map_err(|error| error.to_string())?;
+    let zeros = vec![0_i64; tensor.fixed_shape().map_or(0, |shape| shape.iter().product())];
+    let zeros = arrow::compute::cast(&arrow::array::Int64Array::from(zeros), &tensor.dtype.arrow());
+    let zeros = zeros.map_err(|error| error.to_string())?;
+    let list = arrow::array::ListArray::try_new(
+        Arc::new(Field::new("item", tensor.dtype.arrow(), true)),
+        arrow::buffer::OffsetBuffer::from_lengths([zeros.len()]),
+        zeros,
+        None,
+    );
+    let list: ArrayRef = Arc::new(list.map_err(|error| error.to_string())?);
+    let any = arrow::compute::cast(&list, array.data_type()).map_err(|error| error.to_string())?;
+    arrow::compute::kernels::zip::zip(&valid, &array.as_ref(), &arrow::array::Scalar::new(any))
+        .map_err(|error| error.to_string())
 }
 
 fn filled(array: &ArrayRef, column_type: &ColumnType) -> std::result::Result<ArrayRef, String> {

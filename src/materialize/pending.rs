@@ -62,7 +62,7 @@ pub struct Built {
 /// Source bytes that a batch of the offline side takes in.
 const BATCH_BYTES: u64 = 2 << 20;
 /// Rows that were put together of a shard, on average.
-const GATHERED_ROWS: u32 = 256;
+pub const GATHERED_ROWS: u32 = 256;
 
 /// What stored bytes depend on besides the source files.
 #[must_use]

@@ -2,17 +2,16 @@
 //!
 //! `rows.rs` finds and fetches stored rows, `order.rs` says in
 //! which order an epoch goes through them, `stream.rs` runs the remainder in worker threads and gives batches in
-//! order, `digest.rs` reduces a stream to one line, `ipc.rs` writes batches for other programs.
+//! order, `digest.rs` reduces a stream to one line.
 
 mod digest;
-mod ipc;
 mod order;
 mod rows;
 mod stream;
 
 pub use crate::types::RowDigest;
+pub use crate::types::canonical::{output_schema, to_output};
 pub use digest::StreamDigest;
-pub use ipc::{output_schema, to_output};
 pub use order::epoch_order;
 pub use rows::Rows;
 pub use stream::{Stream, StreamBatch, StreamOptions};

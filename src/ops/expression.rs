@@ -1,6 +1,6 @@
 //! SQL expressions over the columns of a row: parsed and evaluated by the query engine, and nothing else of it.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt8Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -21,6 +21,9 @@ pub enum ExpressionError {
     /// Something else, in words, and what to do about it.
     Other(String, Option<String>),
 }
+
+/// The session that all expressions are read in: they refer to no table, so nothing is ever registered in it.
+static SESSION: LazyLock<SessionContext> = LazyLock::new(|| SessionContext::new_with_config(session_config()));
 
 /// Whether SQL can look into values of that type.
 #[must_use]
@@ -57,8 +60,7 @@ fn parse(text: &str, columns: &[NamedColumn]) -> Result<(Expr, DFSchema), Expres
     let other = |error: DataFusionError| ExpressionError::Other(plain(&error), None);
     let fields: Vec<Field> = columns.iter().map(|column| column.column_type.field(&column.name)).collect();
     let schema = DFSchema::try_from(Schema::new(fields)).map_err(other)?;
-    let context = SessionContext::new_with_config(session_config());
-    let expression = context.parse_sql_expr(text, &schema).map_err(|error| match error.find_root() {
+    let expression = SESSION.parse_sql_expr(text, &schema).map_err(|error| match error.find_root() {
         DataFusionError::SchemaError(inner, _) => match inner.as_ref() {
             SchemaError::FieldNotFound { field, .. } => ExpressionError::UnknownColumn(field.name.clone()),
             _ => other(error),
@@ -110,8 +112,7 @@ impl Expression {
     pub fn compile(text: &str, columns: &[NamedColumn]) -> Result<Self, ExpressionError> {
         let other = |error: DataFusionError| ExpressionError::Other(plain(&error), None);
         let (expression, schema) = parse(text, columns)?;
-        let context = SessionContext::new_with_config(session_config());
-        let physical = context.create_physical_expr(expression, &schema).map_err(other)?;
+        let physical = SESSION.create_physical_expr(expression, &schema).map_err(other)?;
         let output = physical.data_type(schema.as_arrow()).map_err(other)?;
         Ok(Self { physical, schema: Arc::clone(schema.inner()), output })
     }

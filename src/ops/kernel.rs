@@ -185,6 +185,27 @@ pub struct RowFailure {
     pub reason: String,
 }
 
+/// Why a kernel couldn't run at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KernelError {
+    /// The columns aren't of the types that the op was bound to: a mistake of parbake's own.
+    Internal(String),
+    /// A program of the user's failed, in words.
+    Command(String),
+}
+
+impl From<String> for KernelError {
+    fn from(message: String) -> Self {
+        Self::Internal(message)
+    }
+}
+
+impl From<&str> for KernelError {
+    fn from(message: &str) -> Self {
+        Self::Internal(message.to_owned())
+    }
+}
+
 /// What a column kernel made.
 #[derive(Debug, Clone)]
 pub struct Made {
@@ -199,8 +220,8 @@ pub trait ColumnKernel: Send + Sync {
     /// Makes the output columns.
     ///
     /// # Errors
-    /// When the columns aren't of the types that the op was bound to.
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String>;
+    /// When the columns aren't of the types that the op was bound to, or a program of the user's fails.
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError>;
 }
 
 /// What a filter found.
@@ -237,8 +258,8 @@ pub trait ExpandKernel: Send + Sync {
     /// Makes the new rows' columns.
     ///
     /// # Errors
-    /// When the columns aren't of the types that the op was bound to.
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, String>;
+    /// When the columns aren't of the types that the op was bound to, or a program of the user's fails.
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, KernelError>;
 }
 
 /// Rows that a packer has finished.

@@ -5,6 +5,7 @@
 //! checks, the reference, the SQL functions, the profile and the conformance tests walk the list.
 
 mod args;
+mod exec;
 pub mod expression;
 mod image;
 mod kernel;
@@ -18,9 +19,10 @@ mod tensor;
 mod text;
 
 pub use args::{ArgKind, ArgValue, Args, ParamSpec};
+pub use exec::OUTS;
 pub use kernel::{
-    ColumnKernel, Elementwise, ExpandKernel, Expanded, FilterKernel, Kept, Kernel, Made, PackKernel, Packed, Packer,
-    RowContext, RowFailure, RowKernel, RowOut, RowRunner, Selection, Window,
+    ColumnKernel, Elementwise, ExpandKernel, Expanded, FilterKernel, Kept, Kernel, KernelError, Made, PackKernel,
+    Packed, Packer, RowContext, RowFailure, RowKernel, RowOut, RowRunner, Selection, Window,
 };
 pub use op::{BindError, Bound, ErasedOp, Op, OpInfo, Port, Reads, RowsClass};
 pub use pixels::{PassFailure, PixelPass};
@@ -37,6 +39,8 @@ pub static OPS: &[&dyn ErasedOp] = &[
     &rows::Sql,
     &rows::Distinct,
     &rows::Sample,
+    &exec::Exec,
+    &exec::ExecExpand,
     &path::Label,
     &image::Decode,
     &image::Shape,

@@ -1,5 +1,7 @@
 //! What an op declares: typed for its author, erased for the compiler.
 
+use std::path::Path;
+
 use super::args::{Args, ParamSpec};
 use super::kernel::Kernel;
 use crate::types::ColumnType;
@@ -171,6 +173,16 @@ pub trait Op: Send + Sync + 'static {
         let _ = (args, paths);
         Ok(None)
     }
+
+    /// Arguments that can only be known from the folder that the pipeline lies in, such as the content of files that
+    /// the op depends on, filled in before the op is bound.
+    ///
+    /// # Errors
+    /// When such a file isn't there.
+    fn locate(args: &Args, folder: &Path) -> Result<Option<Args>, BindError> {
+        let _ = (args, folder);
+        Ok(None)
+    }
 }
 
 /// An op as the compiler sees it.
@@ -187,6 +199,11 @@ pub trait ErasedOp: Send + Sync {
     /// # Errors
     /// When the names don't allow it.
     fn fit(&self, args: &Args, paths: &[&str]) -> Result<Option<Args>, BindError>;
+    /// See [`Op::locate`].
+    ///
+    /// # Errors
+    /// When a file that the op depends on isn't there.
+    fn locate(&self, args: &Args, folder: &Path) -> Result<Option<Args>, BindError>;
 }
 
 impl<T: Op> ErasedOp for T {
@@ -200,5 +217,9 @@ impl<T: Op> ErasedOp for T {
 
     fn fit(&self, args: &Args, paths: &[&str]) -> Result<Option<Args>, BindError> {
         T::fit(args, paths)
+    }
+
+    fn locate(&self, args: &Args, folder: &Path) -> Result<Option<Args>, BindError> {
+        T::locate(args, folder)
     }
 }

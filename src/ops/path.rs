@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array};
 
 use super::args::{ArgKind, ArgValue, Args, ParamSpec};
-use super::kernel::{ColumnKernel, Kernel, Made, RowFailure};
+use super::kernel::{ColumnKernel, Kernel, KernelError, Made, RowFailure};
 use super::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType};
 
@@ -90,7 +90,7 @@ fn class_of(path: &str, top: bool) -> Option<&str> {
 }
 
 impl ColumnKernel for LabelParams {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let paths = inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or("`path` isn't text")?;
         let mut failures = Vec::new();
         let labels: Int64Array = paths

@@ -17,7 +17,7 @@ pub fn gathered_fingerprint(graph: &Graph, base: RelationId, columns: &[ColumnId
     builder.text(step.op_name()).number(u64::from(step.op_version()));
     for (name, value) in &step.args.0 {
         // The names of relations say nothing; what they are is told below.
-        if !matches!(name.as_str(), "join" | "union" | "suffix") {
+        if !matches!(name.as_str(), "join" | "union" | "suffix") && !name.starts_with("__") {
             builder.text(name).text(&value.to_string());
         }
     }
@@ -68,7 +68,8 @@ impl Program {
         for call in &self.calls {
             let mut builder = FingerprintBuilder::new("call");
             builder.text(&call.op).number(u64::from(call.version));
-            for (name, value) in &call.args.0 {
+            // What begins so says where things are on this machine, and changes no byte.
+            for (name, value) in call.args.0.iter().filter(|(name, _)| !name.starts_with("__")) {
                 builder.text(name).text(&value.to_string());
             }
             if crate::ops::find(&call.op).is_some_and(|op| op.info().random) {

@@ -11,7 +11,7 @@ use super::read::{FileDigests, FileReads};
 use super::segment::{BoundCall, Segment};
 use crate::diag::{Error, Result};
 use crate::format::FileSource;
-use crate::ops::{self, ColumnKernel, ExpandKernel, FilterKernel, Kernel, RowContext};
+use crate::ops::{self, ColumnKernel, ExpandKernel, FilterKernel, Kernel, KernelError, RowContext};
 use crate::types::batch::array_bytes;
 use crate::types::random::StreamKey;
 use crate::types::{Batch, BufferPool, ColumnType, DType, RowKey};
@@ -218,7 +218,7 @@ impl Unit {
                 frame.columns[self.outputs[0]] = Some(made);
             }
             Work::Columns(kernel) => {
-                let made = kernel.run(&inputs).map_err(internal)?;
+                let made = kernel.run(&inputs).map_err(|error| kernel_error(&self.step, error))?;
                 if made.columns.len() != self.outputs.len() || made.columns.iter().any(|c| c.len() != frame.rows()) {
                     return Err(internal(format!("`{}` made other columns than it should", self.step)));
                 }
@@ -246,7 +246,7 @@ impl Unit {
                 failed.clear();
             }
             Work::Expand(kernel) => {
-                let made = kernel.run(&inputs).map_err(internal)?;
+                let made = kernel.run(&inputs).map_err(|error| kernel_error(&self.step, error))?;
                 for row in made.failures.iter().map(|failure| failure.row) {
                     note(failures, frame, &self.step, row, &made.failures);
                 }
@@ -268,6 +268,14 @@ impl Unit {
             note(failures, frame, &self.step, row, &failed);
         }
         Ok(())
+    }
+}
+
+/// A kernel's failure as the user sees it.
+fn kernel_error(step: &str, error: KernelError) -> Error {
+    match error {
+        KernelError::Internal(message) => Error::internal("the interpreter", message),
+        KernelError::Command(message) => Error::Dataset { message: format!("step `{step}`: {message}"), help: None },
     }
 }
 

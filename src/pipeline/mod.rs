@@ -12,6 +12,7 @@ mod machine;
 mod parse;
 pub mod program;
 mod read;
+pub mod rewrite;
 mod segment;
 
 pub mod settings;
@@ -25,4 +26,5 @@ pub use graph::{Action, ColumnId, Graph, GraphColumn, Producer, Relation, Relati
 pub use machine::{CallTime, Files, Machine, Outcome, StepFailure};
 pub use parse::{parse, parse_value};
 pub use program::{Call, Program, ROWS};
+pub use rewrite::{Rewritten, rewrite};
 pub use settings::{Objective, OnError, PlanSettings};

@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
 use bytes::Bytes;
 
 use crate::format::FileSource;
-use crate::ops::{ColumnKernel, Made, RowFailure};
+use crate::ops::{ColumnKernel, KernelError, Made, RowFailure};
 use crate::types::Fingerprint;
 use crate::types::batch::binary_view_of_rows;
 
@@ -24,7 +24,7 @@ fn paths(inputs: &[ArrayRef]) -> Result<&arrow::array::StringArray, String> {
 }
 
 impl ColumnKernel for FileReads {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let digests = inputs.get(1).map(|digests| digests.as_binary_view_opt().ok_or("a digest isn't bytes"));
         let digests: Option<&BinaryViewArray> = digests.transpose()?;
         let mut failures = Vec::new();
@@ -60,7 +60,7 @@ impl ColumnKernel for FileReads {
 }
 
 impl ColumnKernel for FileDigests {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let mut failures = Vec::new();
         let mut digests = Vec::new();
         for (row, path) in paths(inputs)?.iter().enumerate() {

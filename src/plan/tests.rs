@@ -17,6 +17,7 @@ fn profile(cuts: &[(&str, f64, f64, f64)]) -> Profile {
         threads: 1,
         rows_total: 1000,
         source_bytes_total: 1_000_000,
+        shards: 1,
         rows_sampled: 10,
         seconds: 1.0,
         bad_rows: 0,
@@ -35,6 +36,7 @@ fn profile(cuts: &[(&str, f64, f64, f64)]) -> Profile {
                 representations: vec![Representation {
                     codec: Codec::None,
                     stored_bytes: exact(*bytes),
+                    shard_bytes: exact(0.0),
                     encode: exact(0.0),
                     decode: exact(0.0),
                 }],
@@ -42,7 +44,7 @@ fn profile(cuts: &[(&str, f64, f64, f64)]) -> Profile {
             .collect(),
         storage: StorageFacts {
             write_bytes_per_second: exact(1e9),
-            sync_seconds: 0.0,
+            commit_seconds: 0.0,
             read_bytes_per_second: exact(1e9),
         },
     }

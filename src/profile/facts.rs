@@ -128,8 +128,10 @@ pub struct StepFacts {
 pub struct Representation {
     /// How columns are compressed.
     pub codec: Codec,
-    /// Bytes a row of the shard's file.
+    /// Bytes a row of a shard's file.
     pub stored_bytes: Measured,
+    /// Bytes of a shard's file besides its rows.
+    pub shard_bytes: Measured,
     /// Thread-seconds a row to encode and write.
     pub encode: Measured,
     /// Thread-seconds a row to read and decode, in random order, from the page cache.
@@ -162,8 +164,8 @@ pub struct CutFacts {
 pub struct StorageFacts {
     /// Sequential writing, with syncs.
     pub write_bytes_per_second: Measured,
-    /// One small write with a sync, in seconds.
-    pub sync_seconds: f64,
+    /// Making a small file last (write, sync, rename, sync of the folder), in seconds.
+    pub commit_seconds: f64,
     /// Sequential reading from the device.
     pub read_bytes_per_second: Measured,
 }
@@ -188,6 +190,8 @@ pub struct Profile {
     pub rows_total: u64,
     /// Bytes of the whole source.
     pub source_bytes_total: u64,
+    /// Shards that the data set will have, about.
+    pub shards: u64,
     /// Rows that were run.
     pub rows_sampled: u64,
     /// Seconds that it took.

@@ -65,6 +65,8 @@ pub struct Subject<'g> {
     pub base: Option<BaseRows>,
     /// How programs are compiled.
     pub options: CompileOptions,
+    /// Shards that the data set will have, about.
+    pub shards: u64,
 }
 
 /// Rows that are timed together: enough to hide the clock, few enough to see the spread.
@@ -262,6 +264,7 @@ pub fn profile(subject: &Subject<'_>, threads: usize, limit: ProfileLimit, scrat
         threads,
         rows_total,
         source_bytes_total,
+        shards: subject.shards,
         rows_sampled: all.rows,
         seconds: started.elapsed().as_secs_f64(),
         bad_rows: all.failures.len() as u64,

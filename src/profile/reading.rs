@@ -9,8 +9,10 @@ use crate::format::{FileSource, Fragment};
 use crate::types::Fingerprint;
 use crate::world::machine::now;
 
-/// Passes over the sample: the first finds the files as they lie, the others in the page cache.
-const PASSES: usize = 5;
+/// Passes over the sample, at least and at most, and seconds, about, that they take: the first finds the files as they
+/// lie, the others in the page cache.
+const PASSES: std::ops::Range<usize> = 3..40;
+const SECONDS: f64 = 0.3;
 /// How much slower the first pass is than the others where files come from the device.
 const COLD: f64 = 3.0;
 
@@ -29,7 +31,11 @@ pub fn measure(source: &FileSource, sample: &[Fragment], threads: usize) -> Resu
     let runtime = runtime.map_err(|error| Error::internal("the runtime", error))?;
     let sample: Arc<[Fragment]> = sample.into();
     let mut passes = Vec::new();
-    for _ in 0..PASSES {
+    let started = now();
+    for pass in 0..PASSES.end {
+        if pass >= PASSES.start && started.elapsed().as_secs_f64() > SECONDS {
+            break;
+        }
         let next = Arc::new(AtomicUsize::new(0));
         let begun = now();
         // Two files in flight a thread: one is read while the other is digested.

@@ -52,8 +52,10 @@ pub struct CodecSeen {
     pub encode: Vec<f64>,
     /// Reading and decoding, a row of the stream's order.
     pub decode: Vec<f64>,
-    /// Bytes of the file.
+    /// Bytes of the rows in the file.
     pub stored: Vec<f64>,
+    /// Bytes of the file besides its rows.
+    pub fixed: Vec<f64>,
     /// Bytes of what went in.
     pub raw: Vec<f64>,
 }
@@ -86,6 +88,7 @@ impl Seen {
                 mine.encode.extend(theirs.encode);
                 mine.decode.extend(theirs.decode);
                 mine.stored.extend(theirs.stored);
+                mine.fixed.extend(theirs.fixed);
                 mine.raw.extend(theirs.raw);
             }
         }

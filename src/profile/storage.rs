@@ -14,6 +14,8 @@ use crate::world::machine::now;
 /// Bytes of the trial file: a few shards' worth.
 const TRIAL: usize = 64 << 20;
 const PIECE: usize = 1 << 20;
+/// Small files that are made to last.
+const COMMITS: u32 = 8;
 
 /// Writes a trial file with a sync, drops it from the page cache, and reads it back from the device.
 ///
@@ -23,8 +25,15 @@ pub fn measure(folder: &Path) -> Result<StorageFacts> {
     let path = folder.join(format!(".profile-{}-storage", std::process::id()));
     let facts = trial(&path).map_err(|error| Error::io("measuring storage with", &path, error));
     files::remove_if_there(&path)?;
-    facts
+    let begun = now();
+    for _ in 0..COMMITS {
+        files::write_atomic(&path, &[0; 4096])?;
+    }
+    let commit_seconds = begun.elapsed().as_secs_f64() / f64::from(COMMITS);
+    files::remove_if_there(&path)?;
+    facts.map(|facts| StorageFacts { commit_seconds, ..facts })
 }
+
 fn trial(path: &Path) -> io::Result<StorageFacts> {
     // Bytes that no file system can compress away.
     let mut piece = vec![0_u8; PIECE];
@@ -39,10 +48,6 @@ fn trial(path: &Path) -> io::Result<StorageFacts> {
         file.sync_data()?;
         rates.push((TRIAL / 2) as f64 / begun.elapsed().as_secs_f64().max(1e-9));
     }
-    let begun = now();
-    file.write_all(&[0])?;
-    file.sync_data()?;
-    let sync_seconds = begun.elapsed().as_secs_f64();
     drop(file);
     let file = File::open(path)?;
     let _ = fadvise(&file, 0, None, Advice::DontNeed);
@@ -57,7 +62,7 @@ fn trial(path: &Path) -> io::Result<StorageFacts> {
     }
     Ok(StorageFacts {
         write_bytes_per_second: Measured::of(&rates),
-        sync_seconds,
+        commit_seconds: 0.0,
         read_bytes_per_second: Measured::of(&reads),
     })
 }

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 
 use super::plan::table;
 use crate::format::{Source, SourceKind};
-use crate::pipeline::{ColumnId, Graph, Step, cuts};
+use crate::pipeline::rewrite::FUSE;
+use crate::pipeline::{ColumnId, Cut, Graph, Rewritten, Step};
 use crate::types::units::{show_bytes, show_count};
 
 fn kind(source: &Source) -> &'static str {
@@ -25,9 +26,9 @@ fn runs(step: &Step) -> &'static str {
     }
 }
 
-/// The graph as text: sources, steps, output, cuts.
+/// The graph as text: sources, steps, output, and the cuts that there are after the rewrites.
 #[must_use]
-pub fn graph_text(graph: &Graph) -> String {
+pub fn graph_text(graph: &Graph, cuts: &[Cut]) -> String {
     let mut text = format!("pipeline {}, seed {}\n\n", graph.name, graph.seed);
     let named = |id: &ColumnId| format!("{}: {}", graph.column(*id).name, graph.column(*id).column_type);
     for source in &graph.sources {
@@ -65,14 +66,14 @@ pub fn graph_text(graph: &Graph) -> String {
         text.push_str(&table(&rows, &[]));
     }
     let outputs: Vec<String> = graph.outputs.iter().map(named).collect();
-    let words: Vec<String> = cuts(graph).into_iter().map(|cut| cut.word).collect();
+    let words: Vec<&str> = cuts.iter().map(|cut| cut.word.as_str()).collect();
     text.push_str(&format!("\noutput   {}\ncuts     {}\n", outputs.join(", "), words.join(", ")));
     text
 }
 
 /// The graph as JSON.
 #[must_use]
-pub fn graph_json(graph: &Graph) -> Value {
+pub fn graph_json(graph: &Graph, cuts: &[Cut]) -> Value {
     let column =
         |id: &ColumnId| json!({ "name": graph.column(*id).name, "type": graph.column(*id).column_type.to_string() });
     let steps: Vec<Value> = graph
@@ -117,6 +118,50 @@ pub fn graph_json(graph: &Graph) -> Value {
         "sources": sources,
         "steps": steps,
         "output": graph.outputs.iter().map(column).collect::<Vec<_>>(),
-        "cuts": cuts(graph).into_iter().map(|cut| cut.word).collect::<Vec<_>>(),
+        "cuts": cuts.iter().map(|cut| cut.word.as_str()).collect::<Vec<_>>(),
     })
+}
+
+/// What the rewrites did, pass by pass, with the steps before and after.
+#[must_use]
+pub fn rewrites_text(rewritten: &Rewritten) -> String {
+    let mut text = "the steps as they are written\n".to_owned();
+    let list =
+        |text: &mut String, lines: &[String]| lines.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    list(&mut text, &rewritten.before);
+    let mut before = &rewritten.before;
+    for pass in &rewritten.passes {
+        text.push_str(&format!("\n{}: {}\n", pass.name, pass.obligation));
+        match (pass.off, pass.changes.is_empty(), pass.name == FUSE) {
+            (true, ..) => text.push_str("  turned off\n"),
+            (false, _, true) => text.push_str("  chains of tensor steps are one pass each, offline and online\n"),
+            (false, true, _) => text.push_str("  nothing to do\n"),
+            (false, false, _) => list(&mut text, &pass.changes),
+        }
+        if pass.after != *before {
+            text.push_str("  now\n");
+            pass.after.iter().for_each(|line| text.push_str(&format!("    {line}\n")));
+        }
+        before = &pass.after;
+    }
+    text
+}
+
+/// The same as JSON.
+#[must_use]
+pub fn rewrites_json(rewritten: &Rewritten) -> Value {
+    let passes: Vec<Value> = rewritten
+        .passes
+        .iter()
+        .map(|pass| {
+            json!({
+                "name": pass.name,
+                "obligation": pass.obligation,
+                "off": pass.off,
+                "changes": pass.changes,
+                "after": pass.after,
+            })
+        })
+        .collect();
+    json!({ "before": rewritten.before, "passes": passes })
 }

@@ -103,6 +103,19 @@ impl Dataset {
         Ok(bytes)
     }
 
+    /// Removes what is published and its shards; a profile stays.
+    ///
+    /// # Errors
+    /// When the folder can't be written.
+    pub fn remove(&self) -> Result<()> {
+        files::remove_if_there(&self.folder.join("manifest.json"))?;
+        let folder = self.folder.join("shards");
+        for name in files::names_in(&folder)? {
+            files::remove_if_there(&folder.join(name))?;
+        }
+        Ok(())
+    }
+
     /// A name for a file that is needed for a while; what a killed build leaves, the next one removes.
     ///
     /// # Errors

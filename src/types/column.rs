@@ -83,6 +83,25 @@ const DTYPE_KEY: &str = "parbake.dtype";
 const SHAPE_KEY: &str = "parbake.shape";
 
 impl ColumnType {
+    /// The type that a text means: `text`, `bytes`, `i64`, `f32[3, ?]`; the way in which a type is displayed.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim();
+        match text {
+            "text" => return Some(Self::Text),
+            "bytes" => return Some(Self::Bytes),
+            _ => {}
+        }
+        let Some((dtype, rest)) = text.split_once('[') else { return DType::parse(text).map(Self::Scalar) };
+        let dims = rest.strip_suffix(']')?;
+        let dim = |dim: &str| match dim.trim() {
+            "?" => Some(Dim::ANY),
+            extent => extent.parse().ok().map(Dim::Fixed),
+        };
+        let shape = dims.split(',').map(dim).collect::<Option<Vec<_>>>()?;
+        Some(Self::Tensor(TensorType { dtype: DType::parse(dtype.trim())?, shape }))
+    }
+
     /// The type of an image of any size: u8, `[?, ?, 3]`.
     #[must_use]
     pub fn image() -> Self {

@@ -2,6 +2,7 @@
 
 pub mod aligned;
 pub mod batch;
+pub mod canonical;
 pub mod codec;
 pub mod column;
 pub mod digesting;

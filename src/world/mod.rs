@@ -3,5 +3,6 @@
 pub mod fence;
 pub mod files;
 pub mod machine;
+pub mod process;
 
 pub use files::{LocalFile, ReadAt};

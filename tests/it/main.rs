@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod check;
+mod dags;
 mod kill;
 mod laws;
 mod project;

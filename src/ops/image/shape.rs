@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int64Array};
 
 use super::image_input;
 use crate::ops::args::Args;
-use crate::ops::kernel::{ColumnKernel, Kernel, Made};
+use crate::ops::kernel::{ColumnKernel, Kernel, KernelError, Made};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType, TensorColumn};
 
@@ -44,7 +44,7 @@ impl Op for Shape {
 struct Extents(ColumnType);
 
 impl ColumnKernel for Extents {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let pictures = TensorColumn::new(inputs.first().ok_or("no input")?, &self.0)?;
         let mut shape = Vec::new();
         let (mut heights, mut widths) = (Vec::with_capacity(pictures.len()), Vec::with_capacity(pictures.len()));

@@ -7,7 +7,7 @@ use arrow::array::ArrayRef;
 use super::expression;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
 use crate::ops::expression::{Expression, to_column};
-use crate::ops::kernel::{ColumnKernel, Kernel, Made};
+use crate::ops::kernel::{ColumnKernel, Kernel, KernelError, Made};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::ColumnType;
 
@@ -62,7 +62,7 @@ struct Computed {
 }
 
 impl ColumnKernel for Computed {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let (values, failures) = self.expression.evaluate(inputs)?;
         Ok(Made { columns: vec![to_column(&values, &self.column_type)?], failures })
     }

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, Int64Array};
 
 use super::tensor_input;
 use crate::ops::args::Args;
-use crate::ops::kernel::{ColumnKernel, Kernel, Made};
+use crate::ops::kernel::{ColumnKernel, Kernel, KernelError, Made};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType, TensorColumn};
 
@@ -48,7 +48,7 @@ impl Op for Length {
 struct FirstExtent(ColumnType);
 
 impl ColumnKernel for FirstExtent {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let tensors = TensorColumn::new(inputs.first().ok_or("no input")?, &self.0)?;
         let mut shape = Vec::new();
         let lengths = (0..tensors.len()).map(|row| {

@@ -7,7 +7,7 @@ use bytes::Bytes;
 
 use super::tensor_input;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
-use crate::ops::kernel::{ExpandKernel, Expanded, Kernel};
+use crate::ops::kernel::{ExpandKernel, Expanded, Kernel, KernelError};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::batch::{binary_view_of_rows, tensor_array};
 use crate::types::{ColumnType, DType, Dim, TensorColumn, TensorType};
@@ -101,7 +101,7 @@ impl WindowsParams {
 }
 
 impl ExpandKernel for Stretches {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, KernelError> {
         let tensors = TensorColumn::new(inputs.first().ok_or("no input")?, &self.input)?;
         let (mut counts, mut starts) = (Vec::with_capacity(tensors.len()), Vec::new());
         let (mut rows, mut shapes, mut shape) = (Vec::new(), Vec::new(), Vec::new());

@@ -7,7 +7,7 @@ use bytes::Bytes as Buffer;
 
 use super::text_input;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
-use crate::ops::kernel::{ColumnKernel, Kernel, Made};
+use crate::ops::kernel::{ColumnKernel, Kernel, KernelError, Made};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::batch::{binary_view_of_rows, tensor_array};
 use crate::types::{ColumnType, DType, Dim, TensorType};
@@ -58,7 +58,7 @@ struct Numbers {
 }
 
 impl ColumnKernel for Numbers {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let texts = inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or("the input isn't text")?;
         let (mut rows, mut shapes) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
         for text in texts.iter() {

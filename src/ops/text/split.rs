@@ -6,7 +6,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
 
 use super::text_input;
 use crate::ops::args::{ArgKind, Args, ParamSpec};
-use crate::ops::kernel::{ExpandKernel, Expanded, Kernel};
+use crate::ops::kernel::{ExpandKernel, Expanded, Kernel, KernelError};
 use crate::ops::op::{BindError, Bound, Op, OpInfo, Port, Reads, RowsClass};
 use crate::types::{ColumnType, DType};
 
@@ -54,7 +54,7 @@ impl Op for Split {
 struct Separator(String);
 
 impl ExpandKernel for Separator {
-    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, String> {
+    fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, KernelError> {
         let texts = inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or("the input isn't text")?;
         let (mut counts, mut pieces, mut positions) = (Vec::with_capacity(texts.len()), Vec::new(), Vec::new());
         for text in texts.iter() {

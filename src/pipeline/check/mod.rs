@@ -88,7 +88,7 @@ fn graph(tree: &Table, text: &SourceText, base: &Path, list: &mut Vec<Diagnostic
     let steps = match tree.get("step") {
         None => Vec::new(),
         Some(entry) => match &entry.value.kind {
-            ValueKind::List(values) => steps::check(values, &named, &mut scope, list),
+            ValueKind::List(values) => steps::check(values, &named, base, &mut scope, list),
             _ => {
                 let help = "write each step as `[[step]]`, with two brackets";
                 let error =

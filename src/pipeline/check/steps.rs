@@ -1,6 +1,7 @@
 //! Steps: op, inputs, parameters, types.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::keys;
 use super::later::{Later, later_columns};
@@ -8,7 +9,7 @@ use super::rows::{HandedOn, Rows};
 use super::scope::{Maker, Scope, ScopeColumn};
 use super::source::Named;
 use crate::diag::{Diagnostic, Span, nearest};
-use crate::ops::{self, Args, BindError, Bound, ErasedOp, Kernel, RowsClass};
+use crate::ops::{self, ArgValue, Args, BindError, Bound, ErasedOp, Kernel, OUTS, RowsClass};
 use crate::pipeline::ast::{Table, Value, ValueKind};
 use crate::pipeline::cut::{BY_REFERENCE, SOURCE_BYTES};
 use crate::pipeline::graph::READ;
@@ -47,7 +48,13 @@ const COMMON: &[&str] = &["op", "in", "out", "name", "from", "rows", "variants"]
 const MAX_VARIANTS: i64 = 64;
 
 /// Checks the steps from top to bottom, adding their columns to the scope.
-pub fn check(values: &[Value], sources: &[Named], scope: &mut Scope, list: &mut Vec<Diagnostic>) -> Vec<CheckedStep> {
+pub fn check(
+    values: &[Value],
+    sources: &[Named],
+    folder: &Path,
+    scope: &mut Scope,
+    list: &mut Vec<Diagnostic>,
+) -> Vec<CheckedStep> {
     let later = later_columns(values);
     let mut names: BTreeMap<String, Span> = BTreeMap::new();
     let mut checked = Vec::new();
@@ -60,7 +67,7 @@ pub fn check(values: &[Value], sources: &[Named], scope: &mut Scope, list: &mut 
             );
             continue;
         };
-        let step = StepChecker { at, table, span: &value.span, sources, later: &later, previous };
+        let step = StepChecker { at, table, span: &value.span, sources, folder, later: &later, previous };
         let outcome = step.check(scope, &mut names, list);
         previous = outcome.output;
         checked.extend(outcome.step);
@@ -83,8 +90,15 @@ pub fn form(table: &Table) -> Option<(&'static dyn ErasedOp, &'static str)> {
 /// The first thing that is wrong with the text.
 pub fn arguments(op: &dyn ErasedOp, text: &str) -> Result<Args, String> {
     let (table, mut list) = crate::pipeline::parse(text);
-    let checker =
-        StepChecker { at: 0, table: &table, span: &(0..text.len()), sources: &[], later: &[], previous: None };
+    let checker = StepChecker {
+        at: 0,
+        table: &table,
+        span: &(0..text.len()),
+        sources: &[],
+        folder: Path::new("."),
+        later: &[],
+        previous: None,
+    };
     let args = checker.arguments(op, &mut list);
     match list.into_iter().next() {
         Some(wrong) => {
@@ -104,6 +118,8 @@ pub struct StepChecker<'a> {
     /// Where it stands.
     pub span: &'a Span,
     sources: &'a [Named],
+    /// The folder that the pipeline lies in.
+    folder: &'a Path,
     /// What later steps make.
     pub later: &'a [Later],
     /// What the step before made first.
@@ -130,6 +146,10 @@ impl StepChecker<'_> {
         let outs = self.outs(list);
         let variants = self.variants(op, list);
         let args = op.and_then(|op| self.arguments(op, list));
+        let args = match (op, args) {
+            (Some(op), Some(args)) => self.located(op, args, outs.as_deref(), list),
+            (_, args) => args,
+        };
         let rows = Rows { step: self, from };
         if let (Some(op), Some(args)) = (op, &args)
             && matches!(op.info().name, "join" | "union" | "sql")
@@ -197,6 +217,30 @@ impl StepChecker<'_> {
         Outcome { step, output }
     }
 
+    /// The arguments with what the op takes from the pipeline's folder, and the names that `out` gives.
+    fn located(
+        &self,
+        op: &'static dyn ErasedOp,
+        mut args: Args,
+        outs: Option<&[(String, Span)]>,
+        list: &mut Vec<Diagnostic>,
+    ) -> Option<Args> {
+        match op.locate(&args, self.folder) {
+            Ok(Some(located)) => args = located,
+            Ok(None) => return Some(args),
+            Err(error) => {
+                self.report(error, &[], list);
+                return None;
+            }
+        }
+        let names = match outs {
+            Some(outs) => outs.iter().map(|(name, _)| name.clone()).collect(),
+            None => op.info().products.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
+        };
+        args.0.insert(OUTS.to_owned(), ArgValue::List(names.into_iter().map(ArgValue::Text).collect()));
+        Some(args)
+    }
+
     /// The relation that the step works on.
     fn from(&self, scope: &mut Scope, list: &mut Vec<Diagnostic>) -> usize {
         if let Some(name) = keys::text(self.table, "from", list) {
@@ -239,7 +283,13 @@ impl StepChecker<'_> {
         let meant = op.or_else(|| self.meant());
         let Some(info) = meant.map(|op| op.info()) else { return outs.unwrap_or_default() };
         let makes_none = info.products.is_empty() && matches!(info.rows, RowsClass::Filter | RowsClass::Relational);
-        let count = if makes_none { 0 } else { info.products.len().max(1) };
+        // A command makes what it says that it makes.
+        let is_command = info.name.starts_with("exec");
+        let count = match (makes_none, is_command, &outs) {
+            (true, ..) => 0,
+            (false, true, Some(outs)) => outs.len(),
+            _ => info.products.len().max(1),
+        };
         let span = self.table.get("op").map_or(self.span.clone(), |entry| entry.value.span.clone());
         if let Some(outs) = outs {
             if outs.len() > count {

@@ -1,4 +1,4 @@
-//! Batches for other programs: canonical Arrow tensor types instead of opaque bytes.
+//! Columns as other programs have them: canonical Arrow tensor types instead of opaque bytes, and back.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,9 +10,12 @@ use arrow::array::{
 use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
-use crate::types::batch::arrow_buffer;
-use crate::types::column::{shape_item, shape_list};
-use crate::types::{AlignedBuf, Batch, ColumnType, DType, NamedColumn, TensorType};
+use bytes::Bytes;
+
+use super::aligned::AlignedBuf;
+use super::batch::{Batch, arrow_buffer, binary_view_of_rows, tensor_array};
+use super::column::{ColumnType, NamedColumn, TensorType, shape_item, shape_list};
+use super::dtype::DType;
 
 /// The schema of a stream as other programs see it.
 ///
@@ -146,4 +149,98 @@ fn copied(bytes: &BinaryViewArray) -> Buffer {
         rest = after;
     }
     arrow_buffer(all)
+}
+
+/// A column that another program made, in this program's layout: numbers, text and bytes of any width, tensors of fixed
+/// shape as fixed-size lists (nested or not), tensors of rank 1 as lists, others as structs of `data` and `shape`.
+///
+/// # Errors
+/// When the array has a null, or doesn't hold values of that type.
+pub fn from_other(array: &ArrayRef, column_type: &ColumnType) -> Result<ArrayRef, String> {
+    if array.null_count() > 0 {
+        return Err("it has a null, and columns have none".to_owned());
+    }
+    let ColumnType::Tensor(tensor) = column_type else {
+        return match (column_type, array.data_type()) {
+            (ColumnType::Scalar(_), found) if !found.is_numeric() && *found != DataType::Boolean => {
+                Err(format!("it is {found}, and {column_type} was declared"))
+            }
+            _ => arrow::compute::cast(array, &column_type.arrow()).map_err(|error| error.to_string()),
+        };
+    };
+    let (mut rows, mut shapes) = (Vec::with_capacity(array.len()), Vec::new());
+    for row in 0..array.len() {
+        let (values, shape) = row_tensor(array, row, tensor)?;
+        let fits = shape.len() == tensor.shape.len()
+            && shape.iter().zip(&tensor.shape).all(|(found, wanted)| wanted.fixed().is_none_or(|w| w == *found));
+        if !fits {
+            return Err(format!("row {row} has the shape {shape:?}, and {column_type} was declared"));
+        }
+        rows.push(element_bytes(&values, tensor.dtype)?);
+        for extent in shape {
+            shapes.push(i32::try_from(extent).map_err(|error| error.to_string())?);
+        }
+    }
+    tensor_array(tensor, binary_view_of_rows(rows)?, shapes)
+}
+
+/// The elements of a row, and its shape.
+fn row_tensor(array: &ArrayRef, row: usize, tensor: &TensorType) -> Result<(ArrayRef, Vec<usize>), String> {
+    if let Some(parts) = array.as_struct_opt() {
+        let column = |name: &str| parts.column_by_name(name).ok_or("a struct without `data` and `shape`");
+        let (data, shape) = (column("data")?, column("shape")?);
+        let values = data.as_list_opt::<i32>().ok_or("`data` isn't a list")?.value(row);
+        let shape = shape.as_fixed_size_list_opt().ok_or("`shape` isn't a fixed-size list")?.value(row);
+        let shape = arrow::compute::cast(&shape, &DataType::Int64).map_err(|error| error.to_string())?;
+        let shape = shape.as_primitive::<arrow::datatypes::Int64Type>();
+        let extents = shape.values().iter().map(|extent| usize::try_from(*extent).map_err(|error| error.to_string()));
+        return Ok((values, extents.collect::<Result<_, _>>()?));
+    }
+    // A flat fixed-size list is a whole tensor of fixed shape; lists in lists have an extent for each level.
+    let mut values = array.slice(row, 1);
+    let mut shape = Vec::new();
+    loop {
+        let inner = match values.data_type() {
+            DataType::FixedSizeList(_, size) => {
+                shape.push(usize::try_from(*size).map_err(|error| error.to_string())?);
+                let list = values.as_fixed_size_list();
+                let from = list.value_offset(0);
+                let count = i32::try_from(list.len()).map_err(|error| error.to_string())? * size;
+                let range = (usize::try_from(from), usize::try_from(count));
+                let (Ok(from), Ok(count)) = range else { return Err("a list of a negative size".to_owned()) };
+                list.values().slice(from, count)
+            }
+            DataType::List(_) if values.len() == 1 => {
+                let inner = values.as_list::<i32>().value(0);
+                shape.push(inner.len());
+                inner
+            }
+            DataType::LargeList(_) if values.len() == 1 => {
+                let inner = values.as_list::<i64>().value(0);
+                shape.push(inner.len());
+                inner
+            }
+            _ => break,
+        };
+        values = inner;
+    }
+    if let (Some(fixed), [flat]) = (tensor.fixed_shape(), shape.as_slice())
+        && fixed.iter().product::<usize>() == *flat
+    {
+        shape = fixed;
+    }
+    Ok((values, shape))
+}
+
+fn element_bytes(values: &ArrayRef, dtype: DType) -> Result<Bytes, String> {
+    if values.null_count() > 0 {
+        return Err("a tensor with a null in it".to_owned());
+    }
+    if *values.data_type() != dtype.arrow() {
+        return Err(format!("its elements are {}, and {dtype} was declared", values.data_type()));
+    }
+    let data = values.to_data();
+    let (start, size) = (data.offset() * dtype.size(), values.len() * dtype.size());
+    let buffer = data.buffers().first().ok_or("a list without values")?;
+    Ok(Bytes::copy_from_slice(buffer.get(start..start + size).ok_or("a list that overruns its values")?))
 }

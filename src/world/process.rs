@@ -1,0 +1,80 @@
+//! Other programs, spoken to on their standard streams.
+
+use std::io::{BufReader, Read};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The last bytes of a program's messages that are kept.
+const KEPT: usize = 4 << 10;
+
+/// A program that was started: killed when this is dropped.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    messages: Arc<Mutex<Vec<u8>>>,
+    listener: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Process {
+    /// Starts a command in that folder; gives its standard input and output besides.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    pub fn start(command: &[String], folder: &Path) -> std::io::Result<(Self, ChildStdin, ChildStdout)> {
+        let [program, arguments @ ..] = command else {
+            return Err(std::io::Error::other("the command is empty"));
+        };
+        let mut child = Command::new(program)
+            .args(arguments)
+            .current_dir(folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let gone = || std::io::Error::other("a standard stream is missing");
+        let input = child.stdin.take().ok_or_else(gone)?;
+        let output = child.stdout.take().ok_or_else(gone)?;
+        let stderr = child.stderr.take().ok_or_else(gone)?;
+        let messages = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&messages);
+        let listener = std::thread::spawn(move || {
+            let mut stderr = BufReader::new(stderr);
+            let mut piece = [0; 1024];
+            while let Ok(count) = stderr.read(&mut piece) {
+                if count == 0 {
+                    return;
+                }
+                let mut kept = heard.lock().unwrap_or_else(PoisonError::into_inner);
+                kept.extend_from_slice(&piece[..count]);
+                let excess = kept.len().saturating_sub(KEPT);
+                kept.drain(..excess);
+            }
+        });
+        Ok((Self { child, messages, listener: Some(listener) }, input, output))
+    }
+
+    /// Ends the program, if it runs, and says how it ended and what it said last.
+    pub fn end(&mut self) -> String {
+        let before = self.child.try_wait().ok().flatten();
+        let _ = self.child.kill();
+        let after = self.child.wait().ok();
+        if let Some(listener) = self.listener.take() {
+            let _ = listener.join();
+        }
+        let said = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let said = String::from_utf8_lossy(&said).trim().to_owned();
+        let how = match (before, after) {
+            (Some(status), _) => format!("it ended ({status})"),
+            (None, _) => "it was still running and was stopped".to_owned(),
+        };
+        if said.is_empty() { format!("{how} and said nothing") } else { format!("{how} and said:\n{said}") }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
