@@ -177,6 +177,7 @@ impl ScalarUDFImpl for OpFunction {
                 inputs: (0..inputs).collect(),
                 outputs: vec![inputs],
                 variants: None,
+                key: None,
                 draw: None,
             }],
             outputs: vec![inputs],

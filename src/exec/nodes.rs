@@ -18,7 +18,7 @@ use futures::StreamExt;
 use super::batches::properties;
 
 /// What makes the batches of a partition.
-pub type Begin = dyn Fn(usize) -> Result<SendableRecordBatchStream> + Send + Sync;
+pub type Begin = dyn Fn(usize, Arc<TaskContext>) -> Result<SendableRecordBatchStream> + Send + Sync;
 
 /// Makes batches.
 pub struct LeafExec {
@@ -78,8 +78,8 @@ impl ExecutionPlan for LeafExec {
         Ok(self)
     }
 
-    fn execute(&self, partition: usize, _context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        (self.begin)(partition)
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        (self.begin)(partition, context)
     }
 }
 

@@ -6,10 +6,13 @@ use arrow::datatypes::SchemaRef;
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::error::Result;
+use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::projection::ProjectionExec;
+
+use super::nodes::LeafExec;
 
 /// A table whose rows a plan makes.
 #[derive(Debug)]
@@ -43,12 +46,18 @@ impl TableProvider for PlanTable {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let Some(places) = projection else { return Ok(Arc::clone(&self.plan)) };
+        // The engine's optimiser doesn't see into the plan: it would move sorts and partitions through operators whose
+        // meaning it doesn't know.
+        let plan = Arc::clone(&self.plan);
+        let partitions = plan.properties().output_partitioning().partition_count();
+        let begin = move |partition: usize, context: Arc<TaskContext>| plan.execute(partition, context);
+        let sealed = Arc::new(LeafExec::new("RowsExec", self.schema(), partitions, Arc::new(begin)));
+        let Some(places) = projection else { return Ok(sealed) };
         let columns = places.iter().map(|place| {
             let name = self.schema.field(*place).name();
             let column: Arc<dyn datafusion::physical_expr::PhysicalExpr> = Arc::new(Column::new(name, *place));
             (column, name.clone())
         });
-        Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), Arc::clone(&self.plan))?))
+        Ok(Arc::new(ProjectionExec::try_new(columns.collect::<Vec<_>>(), sealed)?))
     }
 }

@@ -245,8 +245,8 @@ impl<'g> Planner<'g> {
         let wanted: Vec<String> = places.iter().enumerate().map(|(at, place)| format!("c{place} as w{at}")).collect();
         let list = [vec![KEY.to_owned(), ORDER.to_owned()], wanted].concat().join(", ");
         let first = format!(
-            "select {list} from (select *, row_number() over (partition by {digest} order by {ORDER}) as __number \
-             from rows) where __number = 1 order by {ORDER}",
+            "select {list} from (select *, row_number() over (partition by {digest} order by {ORDER} rows \
+             between unbounded preceding and current row) as __number from rows) where __number = 1 order by {ORDER}",
             digest = combine::DIGEST
         );
         let plan = session.sql(&first).await?.create_physical_plan().await?;

@@ -7,6 +7,7 @@ use arrow::array::{ArrayRef, BinaryViewArray, Int64Array, RecordBatch, StringArr
 use arrow::datatypes::SchemaRef;
 use bytes::Bytes;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::TaskContext;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{ExecutionPlan, SendableRecordBatchStream};
 use futures::{StreamExt, TryStreamExt};
@@ -56,7 +57,7 @@ impl Scan {
             schema: Arc::clone(&schema),
         };
         let scan = self.clone();
-        let begin = move |task: usize| match &scan {
+        let begin = move |task: usize, _context: Arc<TaskContext>| match &scan {
             Self::Files(source) => reading.files(source.clone(), task),
             Self::Table(format, root) => reading.table(*format, root.clone(), task),
             Self::Spool(spool) => reading.spool(Arc::clone(spool), task),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cut::Cut;
 use super::graph::{Action, ColumnId, Graph, Producer, RelationId, Step, StepId};
-use super::program::{Call, DIGEST, PICK, Program, SOURCE};
+use super::program::{Call, DIGEST, KEYS, PICK, Program, SOURCE};
 use crate::format::{DIGEST as DIGEST_COLUMN, SourceKind};
 use crate::ops::{ArgValue, Args, RowsClass};
 use crate::types::{ColumnType, NamedColumn};
@@ -95,6 +95,7 @@ impl<'g> Compiler<'g> {
             inputs,
             outputs,
             variants: step.variants,
+            key: None,
             draw: draw.filter(|_| step.random()),
         });
     }
@@ -109,6 +110,7 @@ impl<'g> Compiler<'g> {
             inputs,
             outputs: vec![output],
             variants: None,
+            key: None,
             draw: None,
         });
     }
@@ -124,11 +126,13 @@ fn source_argument(graph: &Graph, source: usize) -> Args {
     Args(BTreeMap::from([(SOURCE.to_owned(), ArgValue::Text(name))]))
 }
 
-/// A column that is stored: the graph's with its draw, or the digest that a step which reads online checks.
+/// A column that is stored: the graph's with its draw, the digest that a step which reads online checks, or the keys of
+/// rows before an expansion, by which steps on those rows draw online.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stored {
     Column(ColumnId, u32),
     Digest(StepId),
+    Keys(RelationId),
 }
 
 impl Cut {
@@ -152,7 +156,25 @@ impl Cut {
             let number = if at == 0 { String::new() } else { at.to_string() };
             all.push((Stored::Digest(*step), format!("{DIGEST_COLUMN}{number}")));
         }
+        for (at, relation) in self.drawing_relations(graph).into_iter().enumerate() {
+            all.push((Stored::Keys(relation), format!("__keys{at}")));
+        }
         all
+    }
+
+    /// The relations whose row keys random steps draw by online, where what is stored are rows that were made of them.
+    fn drawing_relations(&self, graph: &Graph) -> Vec<RelationId> {
+        let lineage = graph.lineage(self.stored);
+        let here = keyed_like(graph, self.stored);
+        let mut relations = Vec::new();
+        for (id, step) in graph.step_ids() {
+            let relation = keyed_like(graph, step.relation);
+            let draws = step.random() && !self.offline.contains(&id);
+            if draws && lineage.contains(&relation) && relation != here && !relations.contains(&relation) {
+                relations.push(relation);
+            }
+        }
+        relations
     }
 
     /// The program of the offline side: from the columns of the rows that it begins with, those of the base of what is
@@ -172,8 +194,19 @@ impl Cut {
                 add_missing_input(&mut compiler, *path);
             }
         }
+        let drawing = self.drawing_relations(graph);
+        let mut keys: BTreeMap<RelationId, usize> = BTreeMap::new();
         for id in steps.into_iter().filter(|id| !is_scanned(graph, *id)) {
             let step = graph.step(id);
+            // Before rows become others, the keys that are drawn by later are noted.
+            let reads = step.reads.first().map(|relation| keyed_like(graph, *relation));
+            if let Some(relation) =
+                reads.filter(|relation| step.rows() == RowsClass::Expand && drawing.contains(relation))
+            {
+                let output = compiler.column(KEYS.to_owned(), ColumnType::Bytes);
+                compiler.own_call(KEYS, Args::default(), Vec::new(), output);
+                keys.insert(relation, output);
+            }
             let draws = step.outputs.iter().map(|output| graph.variants(*output)).max().unwrap_or(1);
             if draws > 1 {
                 (0..draws).for_each(|draw| compiler.call(step, Some(draw)));
@@ -184,6 +217,7 @@ impl Cut {
         for (stored, name) in stored {
             let place = match stored {
                 Stored::Column(id, draw) => compiler.place(id, draw),
+                Stored::Keys(relation) => keys.get(&relation).copied().unwrap_or(usize::MAX),
                 Stored::Digest(id) => match source_digest(graph, id) {
                     Some(column) => compiler.place(column, 0),
                     None => {
@@ -207,8 +241,14 @@ impl Cut {
         let stored = self.stored(graph);
         let mut digests = BTreeMap::new();
         let mut picks: BTreeMap<ColumnId, Vec<usize>> = BTreeMap::new();
+        let mut keys: BTreeMap<RelationId, usize> = BTreeMap::new();
         for (stored, name) in &stored {
             match stored {
+                Stored::Keys(relation) => {
+                    let place = compiler.column(name.clone(), ColumnType::Bytes);
+                    compiler.program.inputs = compiler.program.columns.len();
+                    keys.insert(*relation, place);
+                }
                 Stored::Column(id, draw) => {
                     let place = compiler.input(*id, name);
                     if graph.variants(*id) > 1 {
@@ -238,6 +278,9 @@ impl Cut {
             compiler.call(step, None);
             if let (Some(digest), Some(call)) = (digests.get(&id), compiler.program.calls.last_mut()) {
                 call.inputs.push(*digest);
+            }
+            if let (true, Some(call)) = (step.random(), compiler.program.calls.last_mut()) {
+                call.key = keys.get(&keyed_like(graph, step.relation)).copied();
             }
             if !step.online_only && step.rows() != RowsClass::Map {
                 compiler.program.settled = compiler.program.calls.len();
@@ -306,6 +349,19 @@ fn row_local_steps(graph: &Graph, relation: RelationId, wanted: &dyn Fn(StepId) 
     }
     steps.sort_unstable();
     steps.into_iter().map(|(_, id)| id).collect()
+}
+
+/// The relation, of this one and those that it comes from, that gave its rows their keys: filters leave them as they
+/// are.
+fn keyed_like(graph: &Graph, relation: RelationId) -> RelationId {
+    let mut at = relation;
+    while let Producer::Step(id) = graph.relation(at).producer {
+        match (graph.step(id).rows(), graph.step(id).reads.first()) {
+            (RowsClass::Filter, Some(from)) => at = *from,
+            _ => break,
+        }
+    }
+    at
 }
 
 /// Those of the steps that the columns, or which rows there are, depend on.

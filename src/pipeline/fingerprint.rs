@@ -78,8 +78,8 @@ impl Program {
                 // Random numbers are drawn for the rows that there are: an expansion before gives them other keys.
                 builder.fingerprint(rows);
             }
-            for input in &call.inputs {
-                match made[*input] {
+            for input in call.reads() {
+                match made[input] {
                     Some(input) => builder.fingerprint(input),
                     None => builder.text("missing"),
                 };

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef};
+use arrow::array::{Array, ArrayRef, AsArray, BinaryViewArray};
 
 use super::frame::Frame;
-use super::program::{DIGEST, PICK, Program, READ, SOURCE};
+use super::program::{DIGEST, KEYS, PICK, Program, READ, SOURCE};
 use super::read::{FileDigests, FileReads};
 use super::segment::{BoundCall, Segment};
 use crate::diag::{Error, Result};
@@ -36,6 +36,8 @@ pub struct Machine {
 struct Unit {
     step: String,
     inputs: Vec<usize>,
+    /// The column of the keys by which its steps draw, if that isn't the rows' own.
+    key: Option<usize>,
     outputs: Vec<usize>,
     work: Work,
 }
@@ -47,6 +49,8 @@ enum Work {
     Expand(Arc<dyn ExpandKernel>),
     /// The epoch's draw among the inputs.
     Pick,
+    /// The keys of the rows.
+    Keys,
 }
 
 /// What came of a batch.
@@ -99,7 +103,7 @@ impl Machine {
         let units = building.units;
         let mut last_use = vec![Some(0); program.columns.len()];
         for (at, unit) in units.iter().enumerate() {
-            unit.inputs.iter().chain(&unit.outputs).for_each(|column| last_use[*column] = Some(at));
+            unit.inputs.iter().chain(&unit.outputs).chain(&unit.key).for_each(|column| last_use[*column] = Some(at));
         }
         program.outputs.iter().for_each(|output| last_use[*output] = None);
         Ok(Self { program: program.clone(), units, settled, last_use, pool })
@@ -168,7 +172,7 @@ impl Machine {
                 let bytes = made.map(array_bytes).sum();
                 times.push(CallTime { step: unit.step.clone(), seconds, rows_in, rows_out: frame.rows(), bytes });
             }
-            for column in unit.inputs.iter().chain(&unit.outputs) {
+            for column in unit.inputs.iter().chain(&unit.outputs).chain(&unit.key) {
                 if self.last_use[*column] == Some(at) {
                     frame.columns[*column] = None;
                 }
@@ -204,12 +208,16 @@ impl Unit {
         }
         let inputs: Option<Vec<ArrayRef>> = self.inputs.iter().map(|input| frame.columns[*input].clone()).collect();
         let inputs = inputs.ok_or_else(|| internal("a column is missing".into()))?;
+        let drawn_by = match self.key {
+            None => None,
+            Some(key) => Some(drawing_keys(frame, key).map_err(internal)?),
+        };
         let mut failed = Vec::new();
         match &mut self.work {
             Work::Chain(segment) => {
                 let input_type = &program.columns[self.inputs[0]].column_type;
                 let before = failures.len();
-                let (keys, alive) = (&frame.keys, &mut frame.alive);
+                let (keys, alive) = (drawn_by.as_ref().unwrap_or(&frame.keys), &mut frame.alive);
                 let made = segment.run(&inputs[0], input_type, keys, epoch, pool, alive, failures).map_err(internal)?;
                 for failure in &mut failures[before..] {
                     failure.row = frame.origins.get(failure.row).map_or(failure.row, |row| *row as usize);
@@ -228,8 +236,9 @@ impl Unit {
                 failed = made.failures;
             }
             Work::Filter(kernel, stream) => {
-                let mut contexts: Vec<RowContext> = frame
-                    .keys
+                let mut contexts: Vec<RowContext> = drawn_by
+                    .as_ref()
+                    .unwrap_or(&frame.keys)
                     .iter()
                     .map(|key| RowContext { key: *key, random: stream.map(|stream| stream.stream(epoch, *key)) })
                     .collect();
@@ -258,6 +267,10 @@ impl Unit {
                     frame.columns[*output] = Some(column);
                 }
             }
+            Work::Keys => {
+                let keys = BinaryViewArray::from_iter_values(frame.keys.iter().map(|key| key.0));
+                frame.columns[self.outputs[0]] = Some(Arc::new(keys));
+            }
             Work::Pick => {
                 let draws = inputs.len() as u64;
                 let at = usize::try_from(epoch % draws.max(1)).unwrap_or(0);
@@ -269,6 +282,13 @@ impl Unit {
         }
         Ok(())
     }
+}
+
+/// The keys in a column, by which steps draw.
+fn drawing_keys(frame: &Frame, column: usize) -> Result<Vec<RowKey>, String> {
+    let keys = frame.columns[column].as_ref().and_then(|keys| keys.as_binary_view_opt()).ok_or("no keys to draw by")?;
+    let key = |key: Option<&[u8]>| key.and_then(|key| key.try_into().ok()).map(RowKey);
+    keys.iter().map(|bytes| key(bytes).ok_or_else(|| "a key of another length".to_owned())).collect()
 }
 
 /// A kernel's failure as the user sees it.
@@ -304,8 +324,9 @@ struct Building<'p> {
 impl<'p> Building<'p> {
     fn new(program: &'p Program) -> Result<Self> {
         let mut readers = vec![0_usize; program.columns.len()];
-        for column in program.calls.iter().flat_map(|call| &call.inputs).chain(&program.outputs) {
-            *readers.get_mut(*column).ok_or_else(|| Error::internal("the program", "a column is out of range"))? += 1;
+        for column in program.calls.iter().flat_map(super::program::Call::reads).chain(program.outputs.iter().copied())
+        {
+            *readers.get_mut(column).ok_or_else(|| Error::internal("the program", "a column is out of range"))? += 1;
         }
         let outputs = program.calls.iter().flat_map(|call| &call.outputs);
         if outputs.into_iter().any(|output| *output >= program.columns.len())
@@ -326,10 +347,14 @@ impl<'p> Building<'p> {
             step: call.step.clone(),
             inputs: call.inputs.clone(),
             outputs: call.outputs.clone(),
+            key: call.key,
             work: Work::Pick,
         };
         match call.op.as_str() {
-            PICK => {
+            PICK | KEYS => {
+                if call.op == KEYS {
+                    unit.work = Work::Keys;
+                }
                 self.units.push(unit);
                 return Ok(());
             }
@@ -378,6 +403,7 @@ impl<'p> Building<'p> {
                 };
                 let bound = BoundCall {
                     step: call.step.clone(),
+                    key: call.key,
                     stream,
                     variants: call.variants,
                     draw: call.draw,
@@ -399,10 +425,17 @@ impl<'p> Building<'p> {
             return self.close_chains();
         }
         let readers = self.readers[input];
-        let chain = self.chains.iter_mut().find(|(unit, _)| self.units[*unit].outputs == [input] && readers == 1);
+        // A chain draws by one column of keys; steps that draw nothing go with any.
+        let key = bound.key;
+        let draws = bound.stream.is_some();
+        let chain = self.chains.iter_mut().find(|(unit, calls)| {
+            let same_keys = !draws || calls.iter().all(|call| call.stream.is_none() || call.key == key);
+            self.units[*unit].outputs == [input] && readers == 1 && same_keys
+        });
         match chain {
             Some((unit, calls)) => {
                 self.units[*unit].outputs = vec![output];
+                self.units[*unit].key = self.units[*unit].key.or(key);
                 calls.push(bound);
             }
             None => {

@@ -23,17 +23,26 @@ pub struct Call {
     /// The number of frozen draws of a random step: epoch e has draw e mod `variants`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variants: Option<u32>,
+    /// The column that holds the keys by which a random step draws, where those aren't the keys of the rows at hand: an
+    /// expansion has made others of these since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<usize>,
     /// The draw that is made whatever the epoch is, where frozen draws are stored one by one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draw: Option<u32>,
 }
 
 impl Call {
+    /// All columns that it reads.
+    pub fn reads(&self) -> impl Iterator<Item = usize> + '_ {
+        self.inputs.iter().copied().chain(self.key)
+    }
+
     /// How it changes rows; none for an op that this version doesn't have.
     #[must_use]
     pub fn rows(&self) -> Option<RowsClass> {
         match self.op.as_str() {
-            READ | DIGEST | PICK => Some(RowsClass::Map),
+            READ | DIGEST | PICK | KEYS => Some(RowsClass::Map),
             name => crate::ops::find(name).map(|op| op.info().rows),
         }
     }
@@ -45,6 +54,8 @@ pub const READ: &str = super::graph::READ;
 pub const DIGEST: &str = "digest";
 /// The call that picks the epoch's draw among stored ones.
 pub const PICK: &str = "pick";
+/// The call that makes a column of the rows' keys.
+pub const KEYS: &str = "keys";
 /// The argument of [`READ`] and [`DIGEST`] that names the source.
 pub const SOURCE: &str = "source";
 
@@ -114,8 +125,8 @@ impl Program {
         }
         let calls: Vec<&Call> = self.calls.iter().filter(|call| call.op != PICK).collect();
         let mut needed = vec![false; self.columns.len()];
-        let read = calls.iter().flat_map(|call| &call.inputs).chain(&self.outputs);
-        read.for_each(|column| needed[stands_for[*column]] = true);
+        let read = calls.iter().flat_map(|call| call.reads()).chain(self.outputs.iter().copied());
+        read.for_each(|column| needed[stands_for[column]] = true);
         calls.iter().flat_map(|call| &call.outputs).for_each(|column| needed[*column] = true);
         let mut places = vec![usize::MAX; self.columns.len()];
         let mut columns = Vec::new();
@@ -129,6 +140,7 @@ impl Program {
         let moved = |call: &&Call| Call {
             inputs: call.inputs.iter().map(place).collect(),
             outputs: call.outputs.iter().map(place).collect(),
+            key: call.key.as_ref().map(place),
             ..(*call).clone()
         };
         let gone = self.calls[..self.settled].iter().filter(|call| call.op == PICK).count();
@@ -151,7 +163,7 @@ impl Program {
         for at in (0..calls.len()).rev() {
             let changes_rows = calls[at].rows() != Some(RowsClass::Map);
             if changes_rows || calls[at].outputs.iter().any(|output| read[*output]) {
-                calls[at].inputs.iter().for_each(|input| read[*input] = true);
+                calls[at].reads().for_each(|input| read[input] = true);
             } else {
                 calls.remove(at);
             }

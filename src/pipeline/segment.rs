@@ -14,6 +14,8 @@ use crate::types::{AlignedBuf, BufferPool, ColumnType, DType, RowKey, TensorColu
 pub struct BoundCall {
     /// The step's name.
     pub step: String,
+    /// The column of the keys by which it draws, if that isn't the rows' own.
+    pub key: Option<usize>,
     /// The random stream, for a random op.
     pub stream: Option<StreamKey>,
     /// The number of frozen draws.
