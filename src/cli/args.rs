@@ -53,6 +53,11 @@ pub enum Command {
         after_help = "Examples:\n  parbake stream out/photos > batches.arrows\n  parbake stream out/photos --epoch 3 --shuffle 5 --digest\n  parbake stream out/photos --bench"
     )]
     Stream(StreamArgs),
+    /// Compare a data set with its checksums, and some or all of it with what the sources give now.
+    #[command(
+        after_help = "Examples:\n  parbake verify pipelines/photos.toml\n  parbake verify photos.toml --all --out /data/photos"
+    )]
+    Verify(VerifyArgs),
     /// Build and stream, and print predicted beside measured.
     Bench(BenchArgs),
     /// Print the reference of ops.
@@ -64,6 +69,15 @@ pub enum Command {
 pub struct CheckArgs {
     /// The pipeline file.
     pub pipeline: PathBuf,
+    /// Print a picture of the rewritten graph for Graphviz.
+    #[arg(long, conflicts_with_all = ["svg", "json"])]
+    pub dot: bool,
+    /// Print a picture of the rewritten graph as SVG.
+    #[arg(long, conflicts_with = "json")]
+    pub svg: bool,
+    /// With --dot or --svg: draw this cut.
+    #[arg(long, value_name = "STEP")]
+    pub cut: Option<String>,
     /// Leave this rewrite out; may be given several times.
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(crate::pipeline::rewrite::names()))]
     pub no_rewrite: Vec<String>,
@@ -180,6 +194,34 @@ pub struct StreamArgs {
     #[arg(long, value_name = "S", default_value_t = 3.0)]
     pub seconds: f64,
     /// With --bench or --digest: print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `verify`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The pipeline file.
+    pub pipeline: PathBuf,
+    /// Where the data set is [default: out/NAME].
+    #[arg(long, value_name = "FOLDER")]
+    pub out: Option<PathBuf>,
+    /// Threads [default: all cores].
+    #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub jobs: Option<u16>,
+    /// Shards to compute again, drawn at random [default: one in twenty].
+    #[arg(long, value_name = "N", conflicts_with = "all")]
+    pub shards: Option<usize>,
+    /// Compute all shards again.
+    #[arg(long)]
+    pub all: bool,
+    /// The seed of the draw.
+    #[arg(long, value_name = "SEED", default_value_t = 0)]
+    pub seed: u64,
+    /// Leave this rewrite out, if the data set was built so; may be given several times.
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(crate::pipeline::rewrite::names()))]
+    pub no_rewrite: Vec<String>,
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -8,6 +8,7 @@ mod plan;
 mod progress;
 mod show;
 mod stream;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -32,6 +33,7 @@ pub fn main() -> ExitCode {
         Command::Build(build) => build::build(&console, build),
         Command::Status(status) => build::status(&console, status),
         Command::Stream(stream) => stream::stream(&console, stream),
+        Command::Verify(verify) => verify::verify(&console, verify),
         Command::Bench(bench) => bench::bench(&console, bench),
     };
     match done {

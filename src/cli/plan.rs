@@ -81,7 +81,7 @@ pub fn prepare(console: &Console, args: &PlanArgs) -> Result<Prepared> {
 }
 
 /// The cut of a word: names of steps, joined by `+`; an op's full name does where only one step has it.
-fn resolve_cut(graph: &Graph, cuts: &[Cut], word: &str) -> Result<Cut> {
+pub fn resolve_cut(graph: &Graph, cuts: &[Cut], word: &str) -> Result<Cut> {
     let mut of_op = graph.steps.iter().filter(|step| step.op_name() == word && !step.online_only);
     let word = match (of_op.next(), of_op.next()) {
         (Some(only), None) => only.name.as_str(),

@@ -3,6 +3,7 @@
 mod pending;
 mod rows;
 mod shards;
+pub mod verify;
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! What a build has to do, and doing it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -281,6 +281,47 @@ impl<'a> Pending<'a> {
         };
         dataset.publish(&manifest)?;
         Ok(Built { manifest, changed: true })
+    }
+
+    /// The job of computing the shards at those places again, which are as they should be, and what they are called.
+    ///
+    /// # Errors
+    /// When rows can't be put together again.
+    pub fn again(
+        mut self,
+        dataset: &Dataset,
+        places: &BTreeSet<usize>,
+        jobs: usize,
+    ) -> Result<(Job, Vec<Fingerprint>)> {
+        let scan = if self.is_gathered() { self.gather(dataset, jobs)? } else { self.source_scan()? };
+        let (mut tasks, mut ids) = (Vec::new(), Vec::new());
+        for (at, shard) in self.freshness.shards.iter().enumerate() {
+            let State::Fresh(record) = &shard.state else { continue };
+            if places.contains(&at) {
+                let fragments = match self.graph.relation(self.base).producer {
+                    Producer::Source(source) => {
+                        self.graph.sources[source].listing.fragments[shard.range.clone()].to_vec()
+                    }
+                    Producer::Step(_) => Vec::new(),
+                };
+                tasks.push(ShardTask { fragments, first: shard.range.start, part: at });
+                ids.push(record.id);
+            }
+        }
+        let job = Job {
+            scan,
+            files: Arc::clone(&self.files),
+            tasks,
+            program: self.offline.program.clone(),
+            structure: self.structure.clone(),
+            codec: self.manifest.codec,
+            on_error: self.manifest.on_error,
+            jobs,
+            batch_bytes: BATCH_BYTES,
+            store: None,
+            progress: Arc::default(),
+        };
+        Ok((job, ids))
     }
 
     fn source_scan(&self) -> Result<Scan> {

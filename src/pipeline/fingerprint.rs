@@ -17,7 +17,9 @@ pub fn gathered_fingerprint(graph: &Graph, base: RelationId, columns: &[ColumnId
     builder.text(step.op_name()).number(u64::from(step.op_version()));
     for (name, value) in &step.args.0 {
         // The names of relations say nothing; what they are is told below.
-        if !matches!(name.as_str(), "join" | "union" | "suffix") && !name.starts_with("__") {
+        let is_name = matches!(name.as_str(), "join" | "union" | "suffix");
+        let is_named_input = name == crate::ops::COLUMNS && step.op_name() == "rows.distinct";
+        if !is_name && !is_named_input && !name.starts_with("__") {
             builder.text(name).text(&value.to_string());
         }
     }

@@ -2,6 +2,7 @@
 
 mod bench;
 mod diagnostics;
+mod draw;
 mod graph;
 mod plan;
 mod reference;
@@ -9,6 +10,7 @@ mod status;
 
 pub use bench::{BenchRow, bench_json, bench_text};
 pub use diagnostics::render_diagnostics;
+pub use draw::Drawing;
 pub use graph::{graph_json, graph_text, rewrites_json, rewrites_text};
 pub use plan::{plan_text, table};
 pub use reference::{reference_json, reference_text};

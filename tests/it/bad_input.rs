@@ -43,10 +43,10 @@ fn skipped_rows_are_in_quarantine_and_the_stream_is_the_same_at_every_cut() {
     let expected = clean.digest();
     let project = Project::new(&SMALL, "on_error = \"skip\"", PHOTO_STEPS);
     let bad = spoil(&project);
-    for cut in ["source", "bytes", "decode", "normalize"] {
+    for cut in ["source", "bytes", "decode", "resize"] {
         let said = project.build(cut);
         assert_eq!(project.digest(), expected, "{cut}");
-        if cut == "decode" || cut == "normalize" {
+        if cut == "decode" || cut == "resize" {
             assert!(said.contains("6 rows") && said.contains("3 rows are in quarantine"), "{said}");
             let table = fs::read_to_string(project.path("D/quarantine.json")).unwrap();
             for (path, word) in bad {
@@ -56,7 +56,7 @@ fn skipped_rows_are_in_quarantine_and_the_stream_is_the_same_at_every_cut() {
     }
     // The policy becomes strict: the shard with the bad rows has to be looked at again.
     project.pipeline("on_error = \"fail\"", PHOTO_STEPS);
-    let ran = project.run(&["build", "p.toml", "--out", "D", "--cut", "normalize"]);
+    let ran = project.run(&["build", "p.toml", "--out", "D", "--cut", "resize"]);
     assert_eq!(ran.code, Some(1), "{}", ran.err);
     assert_eq!(project.digest(), expected);
 }

@@ -30,9 +30,14 @@ impl StepChecker<'_> {
                 args.0.insert(COLUMNS.to_owned(), ArgValue::List(names));
                 Some((inputs, Some(args)))
             }
-            reads => {
-                self.listed_inputs(op, reads == Some(Reads::Several), from, scope, list).map(|inputs| (inputs, args))
+            Some(Reads::Several) => {
+                let mut args = args?;
+                let inputs = self.listed_inputs(op, true, from, scope, list)?;
+                let names = inputs.iter().map(|at| ArgValue::Text(scope.columns[*at].name.clone())).collect();
+                args.0.insert(COLUMNS.to_owned(), ArgValue::List(names));
+                Some((inputs, Some(args)))
             }
+            _ => self.listed_inputs(op, false, from, scope, list).map(|inputs| (inputs, args)),
         }
     }
 

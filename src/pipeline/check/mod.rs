@@ -1,6 +1,7 @@
 //! Syntax tree to graph. All that is wrong with a text is said at once, in its order; what follows only from another
 //! error isn't said.
 
+mod arguments;
 mod inputs;
 mod keys;
 mod later;
@@ -21,7 +22,7 @@ use crate::diag::{Diagnostic, Diagnostics, Error, Result, Severity, SourceText};
 use crate::format::Source;
 use crate::world::files;
 
-pub use steps::arguments;
+pub use arguments::arguments;
 
 /// A pipeline without errors.
 pub struct Checked {

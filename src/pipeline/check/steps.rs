@@ -9,11 +9,10 @@ use super::rows::{HandedOn, Rows};
 use super::scope::{Maker, Scope, ScopeColumn};
 use super::source::Named;
 use crate::diag::{Diagnostic, Span, nearest};
-use crate::ops::{self, ArgValue, Args, BindError, Bound, ErasedOp, Kernel, OUTS, RowsClass};
+use crate::ops::{self, Args, BindError, Bound, ErasedOp, Kernel, RowsClass};
 use crate::pipeline::ast::{Table, Value, ValueKind};
 use crate::pipeline::cut::{BY_REFERENCE, SOURCE_BYTES};
 use crate::pipeline::graph::READ;
-use crate::pipeline::parse::parse_value;
 use crate::types::ColumnType;
 
 /// A step without errors, its columns and relations as places in the scope.
@@ -41,11 +40,6 @@ pub struct CheckedStep {
     /// Where it stands.
     pub span: Span,
 }
-
-/// The keys that every step takes besides its op's parameters.
-const COMMON: &[&str] = &["op", "in", "out", "name", "from", "rows", "variants"];
-/// The most draws that can be frozen.
-const MAX_VARIANTS: i64 = 64;
 
 /// Checks the steps from top to bottom, adding their columns to the scope.
 pub fn check(
@@ -84,31 +78,6 @@ pub fn form(table: &Table) -> Option<(&'static dyn ErasedOp, &'static str)> {
     op.map(|op| (*op, op.info().name))
 }
 
-/// The arguments of an op from TOML text, such as `size = 256`, defaults filled in.
-///
-/// # Errors
-/// The first thing that is wrong with the text.
-pub fn arguments(op: &dyn ErasedOp, text: &str) -> Result<Args, String> {
-    let (table, mut list) = crate::pipeline::parse(text);
-    let checker = StepChecker {
-        at: 0,
-        table: &table,
-        span: &(0..text.len()),
-        sources: &[],
-        folder: Path::new("."),
-        later: &[],
-        previous: None,
-    };
-    let args = checker.arguments(op, &mut list);
-    match list.into_iter().next() {
-        Some(wrong) => {
-            let label = wrong.labels.into_iter().next().map(|(_, label)| label).unwrap_or_default();
-            Err(format!("{} ({label})", wrong.message))
-        }
-        None => args.ok_or_else(|| "its parameters are wrong".to_owned()),
-    }
-}
-
 /// A step being checked.
 pub struct StepChecker<'a> {
     /// Its place in the text.
@@ -117,9 +86,10 @@ pub struct StepChecker<'a> {
     pub table: &'a Table,
     /// Where it stands.
     pub span: &'a Span,
-    sources: &'a [Named],
+    /// The sources.
+    pub sources: &'a [Named],
     /// The folder that the pipeline lies in.
-    folder: &'a Path,
+    pub folder: &'a Path,
     /// What later steps make.
     pub later: &'a [Later],
     /// What the step before made first.
@@ -217,30 +187,6 @@ impl StepChecker<'_> {
         Outcome { step, output }
     }
 
-    /// The arguments with what the op takes from the pipeline's folder, and the names that `out` gives.
-    fn located(
-        &self,
-        op: &'static dyn ErasedOp,
-        mut args: Args,
-        outs: Option<&[(String, Span)]>,
-        list: &mut Vec<Diagnostic>,
-    ) -> Option<Args> {
-        match op.locate(&args, self.folder) {
-            Ok(Some(located)) => args = located,
-            Ok(None) => return Some(args),
-            Err(error) => {
-                self.report(error, &[], list);
-                return None;
-            }
-        }
-        let names = match outs {
-            Some(outs) => outs.iter().map(|(name, _)| name.clone()).collect(),
-            None => op.info().products.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(),
-        };
-        args.0.insert(OUTS.to_owned(), ArgValue::List(names.into_iter().map(ArgValue::Text).collect()));
-        Some(args)
-    }
-
     /// The relation that the step works on.
     fn from(&self, scope: &mut Scope, list: &mut Vec<Diagnostic>) -> usize {
         if let Some(name) = keys::text(self.table, "from", list) {
@@ -305,23 +251,6 @@ impl StepChecker<'_> {
         }
         let first = inputs.and_then(|inputs| inputs.first()).map(|input| scope.columns[*input].name.clone());
         first.into_iter().take(count).map(|name| (name, span.clone())).collect()
-    }
-
-    /// The number of frozen draws.
-    fn variants(&self, op: Option<&'static dyn ErasedOp>, list: &mut Vec<Diagnostic>) -> Option<u32> {
-        let variants = keys::int(self.table, "variants", list)?;
-        let span = self.key_span("variants");
-        if !(1..=MAX_VARIANTS).contains(&variants) {
-            let label = format!("expected a whole number from 1 to {MAX_VARIANTS}");
-            list.push(Diagnostic::error("bad-value", "`variants` can't have this value", span, label));
-            return None;
-        }
-        if op.is_some_and(|op| !op.info().random || op.info().rows != RowsClass::Map) {
-            let message = "only a random step that keeps all rows has draws to freeze";
-            list.push(Diagnostic::error("bad-value", message, span, "the step isn't one"));
-            return None;
-        }
-        u32::try_from(variants).ok()
     }
 
     /// The op that was probably meant by an unknown name.
@@ -398,51 +327,6 @@ impl StepChecker<'_> {
         }
         names.insert(name.clone(), self.key_span("op"));
         Some(name)
-    }
-
-    fn arguments(&self, op: &dyn ErasedOp, list: &mut Vec<Diagnostic>) -> Option<Args> {
-        let params = op.info().params;
-        let known: Vec<&str> = params.iter().map(|param| param.name).chain(COMMON.iter().copied()).collect();
-        let before = list.len();
-        keys::unknown(self.table, &known, &format!("`{}`", op.info().name), list);
-        let mut args = BTreeMap::new();
-        for param in params {
-            let Some(entry) = self.table.get(param.name) else {
-                match param.default.and_then(parse_value).and_then(|value| value.argument()) {
-                    Some(default) => {
-                        if let Ok(value) = param.kind.check(&default) {
-                            args.insert(param.name.to_owned(), value);
-                        }
-                    }
-                    None if param.required => {
-                        let message = format!("`{}` needs `{}`", op.info().name, param.name);
-                        let error = Diagnostic::error(
-                            "missing-key",
-                            message,
-                            self.head(),
-                            format!("`{}` is missing", param.name),
-                        );
-                        list.push(error.help(format!("{}: {}", param.name, param.kind.expected())));
-                    }
-                    None => {}
-                }
-                continue;
-            };
-            let checked = match entry.value.argument() {
-                Some(value) => param.kind.check(&value),
-                None => Err(format!("expected {}, found {}", param.kind.expected(), entry.value.describe())),
-            };
-            match checked {
-                Ok(value) => {
-                    args.insert(param.name.to_owned(), value);
-                }
-                Err(label) => {
-                    let message = format!("`{}` can't have this value", param.name);
-                    list.push(Diagnostic::error("bad-value", message, entry.value.span.clone(), label));
-                }
-            }
-        }
-        (list.len() == before).then_some(Args(args))
     }
 
     fn bind(
