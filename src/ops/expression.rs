@@ -132,7 +132,7 @@ impl Expression {
     /// What its value is, in words.
     #[must_use]
     pub fn describe(&self) -> String {
-        self.output.to_string()
+        self.column_type().map_or_else(|| self.output.to_string(), |column_type| column_type.to_string())
     }
 
     /// Evaluates it over columns in the order in which it was compiled; a row for which it has no value is a failure.
@@ -232,5 +232,7 @@ pub fn without_nulls(values: &ArrayRef, column_type: &ColumnType) -> Result<Arra
 pub fn plain(error: &DataFusionError) -> String {
     let text = error.find_root().strip_backtrace();
     let text = text.split_once("error: ").map_or(text.as_str(), |(_, rest)| rest);
+    let inner = text.strip_prefix("ParserError(\"").and_then(|rest| rest.strip_suffix("\")"));
+    let text = inner.unwrap_or(text);
     text.lines().next().unwrap_or(text).trim_end_matches('.').to_owned()
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::facts::{CutFacts, Measured, Representation};
 use super::measure::{Group, Subject};
+use super::meeting::Meets;
 use super::seen::{CodecSeen, CutSeen, Seen, StepSeen};
 use crate::diag::{Error, Result};
 use crate::format::shard::{ShardReader, ShardWriter};
@@ -68,6 +69,14 @@ impl<'g> Bench<'g> {
         Self { graph, files: subject.files, cuts, scratch: scratch.to_owned(), repeat_seconds }
     }
 
+    /// How often threads meet in a run of a candidate.
+    pub const MEETS: usize = 1 + Codec::ALL.len();
+
+    /// Number of cuts.
+    pub fn len(&self) -> usize {
+        self.cuts.len()
+    }
+
     /// Nothing seen yet.
     pub fn nothing_seen(&self) -> Seen {
         let cut = |_: &Programs| CutSeen {
@@ -95,6 +104,7 @@ impl<'g> Bench<'g> {
     }
 
     /// Tries a cut on a batch.
+    #[expect(clippy::too_many_arguments, reason = "the pieces of one measurement")]
     pub fn run(
         &self,
         at: usize,
@@ -102,6 +112,7 @@ impl<'g> Bench<'g> {
         group: &Group,
         worker: usize,
         pool: &BufferPool,
+        meets: &mut Meets<'_>,
         seen: &mut CutSeen,
     ) -> Result<()> {
         let programs = &self.cuts[at];
@@ -109,10 +120,12 @@ impl<'g> Bench<'g> {
         let batch = group.batch(&programs.offline.inputs)?;
         let base_rows = batch.rows();
         drop(machines.offline.run(&batch, 0)?);
+        meets.meet();
         let begun = now();
         let stored = machines.offline.run(&batch, 0)?.batch;
         seen.offline.push(per_row(begun, base_rows));
         if stored.rows() == 0 {
+            (0..Codec::ALL.len()).for_each(|_| meets.meet());
             return Ok(());
         }
         seen.raw_bytes.push(stored.bytes() as f64 / stored.rows() as f64);
@@ -169,6 +182,7 @@ impl<'g> Bench<'g> {
             seen_codec.raw.push(raw);
             let open = |copy| ShardReader::open(Arc::new(LocalFile::open(&path(copy))?), read).map_err(fail);
             let readers = (0..copies).map(open).collect::<Result<Vec<_>>>()?;
+            meets.meet();
             let mut alive: VecDeque<Outcome> = VecDeque::new();
             let mut started = now();
             let fresh = if self.repeat_seconds > 0.0 { ALIVE as u64 } else { 0 };

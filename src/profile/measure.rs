@@ -12,6 +12,7 @@ use bytes::Bytes;
 use super::candidate::{Bench, candidate_facts};
 use super::facts::{Machine as MachineFacts, Measured, Profile, StepFacts};
 use super::identity::{data_fingerprint, definition_fingerprint};
+use super::meeting::Meeting;
 use super::reading;
 use super::sample::stratified;
 use super::seen::Seen;
@@ -218,20 +219,39 @@ pub fn profile(subject: &Subject<'_>, threads: usize, limit: ProfileLimit, scrat
     let next = AtomicUsize::new(0);
     let workers = threads.min(source.len()).max(1);
     let bench = Bench::new(subject, scratch, limit.seconds / 2.0);
-    let seen: Vec<Result<Seen>> = std::thread::scope(|scope| {
+    let stepped: Vec<Result<(Seen, Vec<Group>)>> = std::thread::scope(|scope| {
         let handles: Vec<_> = (0..workers)
-            .map(|worker| {
+            .map(|_| {
                 let (bench, source, next) = (&bench, &source, &next);
-                scope.spawn(move || work(bench, subject, worker, source, next, started, limit))
+                scope.spawn(move || run_steps(bench, subject, source, next, started, limit))
             })
             .collect();
-        handles
-            .into_iter()
-            .map(|handle| handle.join().unwrap_or_else(|_| Err(Error::internal("the profile", "a thread panicked"))))
-            .collect()
+        handles.into_iter().map(joined).collect()
     });
     let mut all = Seen::default();
-    for seen in seen {
+    let mut batches: Vec<Vec<Group>> = Vec::new();
+    for stepped in stepped {
+        let (seen, kept) = stepped?;
+        all.merge(seen);
+        batches.extend((!kept.is_empty()).then_some(kept));
+    }
+    // All threads try the same candidate at the same time, as those of a build or a stream do: they share caches and
+    // the memory's bandwidth.
+    let rounds = batches.iter().map(Vec::len).min().unwrap_or(0);
+    let meeting = Meeting::new(batches.len());
+    let tried: Vec<Result<Seen>> = std::thread::scope(|scope| {
+        let handles: Vec<_> = batches
+            .iter()
+            .enumerate()
+            .map(|(worker, batches)| {
+                let (bench, meeting) = (&bench, &meeting);
+                let batches = &batches[..rounds];
+                scope.spawn(move || run_candidates(bench, worker, batches, meeting, started, limit))
+            })
+            .collect();
+        handles.into_iter().map(joined).collect()
+    });
+    for seen in tried {
         all.merge(seen?);
     }
     let nothing_good = all.rows == all.failures.len() as u64;
@@ -292,22 +312,25 @@ fn file_columns(graph: &Graph, source: usize) -> Vec<(ColumnId, &'static str)> {
     columns
 }
 
-fn work(
+fn joined<T>(handle: std::thread::ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    handle.join().unwrap_or_else(|_| Err(Error::internal("the profile", "a thread panicked")))
+}
+
+/// Runs groups through every step, one at a time; gives some of them, as batches, to try candidates on.
+fn run_steps(
     bench: &Bench<'_>,
     subject: &Subject<'_>,
-    worker: usize,
     source: &Source<'_>,
     next: &AtomicUsize,
     started: Instant,
     limit: ProfileLimit,
-) -> Result<Seen> {
+) -> Result<(Seen, Vec<Group>)> {
     let graph = subject.graph;
     let mut seen = bench.nothing_seen();
     let pool = BufferPool::new(2 * BATCH_GROUPS * GROUP);
     // Every step by itself, from the base to what comes out.
     let whole = relation_program(graph, graph.output_relation, &graph.outputs, CompileOptions { fused: false });
     let mut machine = Machine::new(&whole.program, pool.clone(), subject.files)?;
-    let mut candidates = bench.machines(&pool)?;
     let mut kept: Vec<Vec<Group>> = Vec::new();
     let (mut groups_kept, mut room) = (0, 0_u64);
     loop {
@@ -354,12 +377,30 @@ fn work(
         room = room.saturating_sub(bytes);
         groups_kept += 1;
     }
-    for (round, groups) in kept.iter().enumerate() {
-        let batch = Group::join(groups)?;
+    let batches = kept.iter().map(|groups| Group::join(groups)).collect::<Result<_>>()?;
+    Ok((seen, batches))
+}
+
+/// Tries every candidate on every batch, all threads the same at the same time.
+fn run_candidates(
+    bench: &Bench<'_>,
+    worker: usize,
+    batches: &[Group],
+    meeting: &Meeting,
+    started: Instant,
+    limit: ProfileLimit,
+) -> Result<Seen> {
+    let mut seen = bench.nothing_seen();
+    let mut meets = meeting.meets(batches.len() * bench.len() * (2 + Bench::MEETS));
+    let pool = BufferPool::new(2 * BATCH_GROUPS * GROUP);
+    let mut candidates = bench.machines(&pool)?;
+    for (round, batch) in batches.iter().enumerate() {
         for (at, machines) in candidates.iter_mut().enumerate() {
             let late = started.elapsed().as_secs_f64() > limit.seconds && round > 0;
-            if !late {
-                bench.run(at, machines, &batch, worker, &pool, &mut seen.cuts[at])?;
+            if meets.agree(late) {
+                (0..Bench::MEETS).for_each(|_| meets.meet());
+            } else {
+                bench.run(at, machines, batch, worker, &pool, &mut meets, &mut seen.cuts[at])?;
             }
         }
     }

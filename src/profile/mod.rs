@@ -4,6 +4,7 @@ mod candidate;
 mod facts;
 mod identity;
 mod measure;
+mod meeting;
 mod reading;
 mod sample;
 mod seen;

@@ -1,9 +1,13 @@
 //! Other programs, spoken to on their standard streams.
 
 use std::io::{BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The last bytes of a program's messages that are kept.
 const KEPT: usize = 4 << 10;
@@ -28,6 +32,8 @@ impl Process {
         let mut child = Command::new(program)
             .args(arguments)
             .current_dir(folder)
+            // A group of its own: what the program starts ends with it.
+            .process_group(0)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -57,24 +63,39 @@ impl Process {
     /// Ends the program, if it runs, and says how it ended and what it said last.
     pub fn end(&mut self) -> String {
         let before = self.child.try_wait().ok().flatten();
-        let _ = self.child.kill();
-        let after = self.child.wait().ok();
+        self.kill();
         if let Some(listener) = self.listener.take() {
-            let _ = listener.join();
+            // What it said last may still be under way; one that has left a child behind is not waited for.
+            let deadline = Instant::now() + Duration::from_millis(300);
+            while !listener.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
         let said = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         let said = String::from_utf8_lossy(&said).trim().to_owned();
-        let how = match (before, after) {
-            (Some(status), _) => format!("it ended ({status})"),
-            (None, _) => "it was still running and was stopped".to_owned(),
+        let how = match before {
+            Some(status) => format!("it ended ({status})"),
+            None => "it was still running and was stopped".to_owned(),
         };
         if said.is_empty() { format!("{how} and said nothing") } else { format!("{how} and said:\n{said}") }
     }
 }
 
-impl Drop for Process {
-    fn drop(&mut self) {
+impl Process {
+    fn kill(&mut self) {
+        if let Ok(Some(_)) = self.child.try_wait() {
+            return;
+        }
+        if let Some(group) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
     }
 }

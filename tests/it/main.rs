@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod check;
+mod commands;
 mod dags;
 mod kill;
 mod laws;
@@ -14,3 +15,4 @@ mod rebuild;
 mod runs;
 mod streams;
 mod tidy;
+mod verify;

@@ -50,18 +50,22 @@ impl StepChecker<'_> {
         scope: &Scope,
         list: &mut Vec<Diagnostic>,
     ) -> Option<Vec<usize>> {
+        // A column of unknown type is in error already: what is made of it isn't said to be wrong too.
         let visible = scope.visible(from);
-        // A column of unknown type is in error already: what its expression is can't be said.
-        let known: Option<Vec<NamedColumn>> = visible
+        let (typed, untyped): (Vec<usize>, Vec<usize>) =
+            visible.into_iter().partition(|at| scope.columns[*at].column_type.is_some());
+        let known: Vec<NamedColumn> = typed
             .iter()
-            .map(|at| {
+            .filter_map(|at| {
                 let column = &scope.columns[*at];
-                let column_type = column.column_type.clone()?;
-                Some(NamedColumn { name: column.name.clone(), column_type })
+                column.column_type.clone().map(|column_type| NamedColumn { name: column.name.clone(), column_type })
             })
             .collect();
-        match mentioned(text, &known?) {
-            Ok(places) => Some(places.into_iter().map(|place| visible[place]).collect()),
+        match mentioned(text, &known) {
+            Ok(places) => Some(places.into_iter().map(|place| typed[place]).collect()),
+            Err(ExpressionError::UnknownColumn(name)) if untyped.iter().any(|at| scope.columns[*at].name == name) => {
+                None
+            }
             Err(ExpressionError::UnknownColumn(name)) => {
                 list.extend(self.unknown(&name, self.key_span(param), from, scope));
                 None

@@ -255,18 +255,17 @@ impl Rows<'_, '_> {
         scope: &mut Scope,
         list: &mut Vec<Diagnostic>,
     ) -> Option<CheckedStep> {
-        let fit = |at: &usize| scope.columns[*at].column_type.as_ref().is_none_or(is_sql_type);
+        // A column of unknown type is in error already; one of tensors can't be seen by SQL.
+        let fit = |at: &usize| scope.columns[*at].column_type.as_ref().is_some_and(is_sql_type);
         let visible: Vec<usize> = scope.visible(self.from).into_iter().filter(fit).collect();
-        let known: Option<Vec<NamedColumn>> = visible
-            .iter()
-            .map(|at| {
-                let column = &scope.columns[*at];
-                column.column_type.clone().map(|column_type| NamedColumn { name: column.name.clone(), column_type })
-            })
-            .collect();
-        let Some(known) = known.filter(|_| !scope.relations[self.from].broken) else {
-            return self.broken(scope, list);
+        let named = |at: &usize| {
+            let column = &scope.columns[*at];
+            column.column_type.clone().map(|column_type| NamedColumn { name: column.name.clone(), column_type })
         };
+        let known: Vec<NamedColumn> = visible.iter().filter_map(named).collect();
+        if scope.relations[self.from].broken {
+            return self.broken(scope, list);
+        }
         let used = match query_inputs(args.text("sql").unwrap_or_default(), &known) {
             Ok(used) => used,
             Err((message, help)) => {

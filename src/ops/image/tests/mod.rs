@@ -4,6 +4,7 @@
 
 mod decode_errors;
 mod decode_reference;
+mod draws;
 mod resize_reference;
 
 use std::path::Path;
