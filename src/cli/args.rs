@@ -110,29 +110,30 @@ pub struct PlanArgs {
     /// Source files (or rows, where they come from several sources) of a shard, about [default: by their size].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub shard_rows: Option<u32>,
-    /// Materialize at this step: its name, `bytes` or `source`; several joined by `+`.
+    /// Materialize at this step: its name, `bytes` or `source`; several joined by `+`; `!NAME` leaves a small step
+    /// out that would come along.
     #[arg(long, value_name = "STEP")]
     pub cut: Option<String>,
     /// Compress with this: none, lz4, zstd1 or zstd3.
     #[arg(long, value_name = "CODEC")]
     pub codec: Option<String>,
     /// Store at most this much, e.g. "150 GB".
-    #[arg(long, visible_alias = "storage-budget", value_name = "SIZE")]
+    #[arg(long, visible_alias = "storage-budget", value_name = "SIZE", allow_hyphen_values = true)]
     pub budget: Option<String>,
     /// How often the stream will be read [default: 90].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub epochs: Option<u64>,
     /// What to make best: train-time, throughput or storage.
     #[arg(long, value_name = "WORD")]
     pub objective: Option<String>,
     /// The most rows a second that the trainer takes.
-    #[arg(long, value_name = "RATE")]
+    #[arg(long, value_name = "RATE", value_parser = positive, allow_negative_numbers = true)]
     pub trainer_rate: Option<f64>,
     /// Profile at most this many rows.
     #[arg(long, value_name = "N", default_value_t = ProfileLimit::DEFAULT.rows)]
     pub sample: usize,
     /// Profile for at most this many seconds, about.
-    #[arg(long, value_name = "S", default_value_t = ProfileLimit::DEFAULT.seconds)]
+    #[arg(long, value_name = "S", default_value_t = ProfileLimit::DEFAULT.seconds, value_parser = not_negative, allow_negative_numbers = true)]
     pub profile_seconds: f64,
     /// Leave this rewrite out; may be given several times.
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(crate::pipeline::rewrite::names()))]
@@ -191,7 +192,7 @@ pub struct StreamArgs {
     #[arg(long)]
     pub digest: bool,
     /// With --bench: stream epochs for at least this many seconds.
-    #[arg(long, value_name = "S", default_value_t = 3.0)]
+    #[arg(long, value_name = "S", default_value_t = 3.0, value_parser = not_negative, allow_negative_numbers = true)]
     pub seconds: f64,
     /// With --bench or --digest: print JSON.
     #[arg(long)]
@@ -235,4 +236,15 @@ pub struct BenchArgs {
     /// Every cut and not only the chosen one, each in a folder of its own that is removed.
     #[arg(long)]
     pub all: bool,
+}
+
+fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number),
+        _ => Err("expected a number of at least 0".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    not_negative(text).ok().filter(|number| *number > 0.0).ok_or_else(|| "expected a number above 0".to_owned())
 }

@@ -51,8 +51,19 @@ pub fn run(console: &Console, prepared: &Prepared, args: &PlanArgs) -> Result<Bu
     files::make_folder(&prepared.folder)?;
     let dataset = Dataset::at(&prepared.folder);
     let lock = dataset.lock()?;
-    let profile = prepared.profile(console, args)?;
     let published = dataset.manifest()?;
+    if let Some(other) = published.as_ref().filter(|manifest| manifest.name != prepared.graph.name) {
+        return Err(Error::Usage {
+            message: format!(
+                "{} holds the data set of another pipeline, `{}`, and this one is called `{}`",
+                prepared.folder.display(),
+                other.name,
+                prepared.graph.name
+            ),
+            help: Some("build into another folder with `--out`, or remove what is there".to_owned()),
+        });
+    }
+    let profile = prepared.profile(console, args)?;
     let plan = prepared.choose(&profile, published.as_ref())?;
     let request = Request {
         graph: &prepared.graph,

@@ -140,6 +140,12 @@ impl Prepared {
             show_count(profile.rows_total),
             show_seconds(profile.seconds)
         ));
+        if profile.bad_rows > 0 {
+            console.say(&format!("{} rows of the sample can't be processed", show_count(profile.bad_rows)));
+        }
+        if profile.cuts.iter().all(|cut| cut.raw_bytes.estimate == 0.0) {
+            console.say("no row of the sample is left behind the steps: nothing could be measured of what comes after");
+        }
         let text = serde_json::to_vec_pretty(&profile).map_err(|error| Error::internal("the profile", error))?;
         files::write_atomic(&path, &text)?;
         Ok(profile)

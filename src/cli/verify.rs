@@ -51,13 +51,13 @@ pub fn verify(console: &Console, args: &VerifyArgs) -> Result<()> {
     let pending = Pending::find(&request, &dataset, Some(manifest.clone()))?;
     let places = sample(manifest.shards.len(), args);
     recompute(pending, &dataset, &manifest, &places, jobs, &mut verified)?;
-    report(console, args, &verified)?;
+    report(console, args, &dataset, &verified)?;
     if verified.findings.is_empty() {
         return Ok(());
     }
     Err(Error::Dataset {
         message: format!("{} of {} shards aren't as they should be", verified.findings.len(), verified.shards),
-        help: Some("remove their files and build again: only they are rebuilt".to_owned()),
+        help: Some("remove the shard files that are named and build again: only they are rebuilt".to_owned()),
     })
 }
 
@@ -74,7 +74,7 @@ fn sample(shards: usize, args: &VerifyArgs) -> BTreeSet<usize> {
     places.into_iter().take(wanted).collect()
 }
 
-fn report(console: &Console, args: &VerifyArgs, verified: &Verified) -> Result<()> {
+fn report(console: &Console, args: &VerifyArgs, dataset: &Dataset, verified: &Verified) -> Result<()> {
     if args.json {
         let findings: Vec<_> = verified
             .findings
@@ -97,7 +97,7 @@ fn report(console: &Console, args: &VerifyArgs, verified: &Verified) -> Result<(
         text.push_str(&format!("{} can't be computed again: their sources have changed since\n", verified.stale));
     }
     for finding in &verified.findings {
-        text.push_str(&format!("shard {}: {}\n", finding.shard, finding.what));
+        text.push_str(&format!("{}: {}\n", dataset.shard_path(finding.shard).display(), finding.what));
     }
     if verified.findings.is_empty() {
         text.push_str("nothing differs\n");

@@ -275,8 +275,8 @@ impl TableState {
             let missing = |at: usize| rows.missing.iter().find(|(row, _)| *row == at);
             let bad: Vec<BadRow> = (0..rows.rows)
                 .filter_map(|at| {
-                    let (_, column) = missing(at)?;
-                    let reason = format!("it has no value in the column `{column}`");
+                    let (_, reason) = missing(at)?;
+                    let reason = reason.clone();
                     let (file, row) = (fragment.path.clone(), (first + at) as u64);
                     Some(BadRow { file, row, step: "source".to_owned(), reason })
                 })

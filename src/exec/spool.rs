@@ -57,6 +57,15 @@ impl Spool {
         &self.parts
     }
 
+    /// Where the rows of a batch come from.
+    ///
+    /// # Errors
+    /// When they don't say.
+    pub fn places(&self, batch: &RecordBatch) -> Result<Vec<(String, u64)>> {
+        let places = super::batches::orders_of(batch.column(1)).map_err(super::batches::unwrap)?;
+        Ok(places.iter().map(|place| self.describe(place.unwrap_or_default())).collect())
+    }
+
     /// Where a row comes from: its file, or what stands for one, and its row there.
     pub(super) fn describe(&self, place: &[u8]) -> (String, u64) {
         self.places.describe(place)

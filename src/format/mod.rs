@@ -1,6 +1,7 @@
 //! Readers and writers: source files and tables, and the Parquet shards of a data set.
 
 mod files;
+mod json_lines;
 mod listing;
 mod pattern;
 pub mod shard;

@@ -27,6 +27,8 @@ pub struct Source {
     pub listing: Listing,
     /// Its columns.
     pub columns: Vec<NamedColumn>,
+    /// Columns of types that a pipeline can't hold, with their types.
+    pub left_out: Vec<(String, String)>,
 }
 
 /// The column of a file source that holds the path.
@@ -45,16 +47,15 @@ impl Source {
     /// When a table's first file can't be read.
     pub fn new(name: &str, kind: SourceKind, listing: Listing) -> Result<Self> {
         let column = |name: &str, column_type| NamedColumn { name: name.to_owned(), column_type };
-        let columns = match (&kind, listing.fragments.first()) {
-            (SourceKind::Files, _) => vec![
-                column(PATH, ColumnType::Text),
-                column(BYTES, ColumnType::Bytes),
-                column(SIZE, ColumnType::Scalar(DType::I64)),
-            ],
+        let (columns, left_out) = match (&kind, listing.fragments.first()) {
+            (SourceKind::Files, _) => {
+                let size = column(SIZE, ColumnType::Scalar(DType::I64));
+                (vec![column(PATH, ColumnType::Text), column(BYTES, ColumnType::Bytes), size], Vec::new())
+            }
             (SourceKind::Table(format), Some(first)) => table_columns(*format, &listing.root.join(&first.path))?,
-            (SourceKind::Table(_), None) => Vec::new(),
+            (SourceKind::Table(_), None) => (Vec::new(), Vec::new()),
         };
-        Ok(Self { name: name.to_owned(), kind, listing, columns })
+        Ok(Self { name: name.to_owned(), kind, listing, columns, left_out })
     }
 
     /// The folder that its files' paths are relative to.

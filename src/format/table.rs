@@ -9,6 +9,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
+use super::json_lines::{JsonLines, Lines};
 use super::shard::File as ShardFile;
 use crate::diag::{Error, Result};
 use crate::types::canonical::from_other;
@@ -56,13 +57,24 @@ const BATCH_ROWS: usize = 1024;
 ///
 /// # Errors
 /// When the file can't be read.
-pub fn table_columns(format: TableFormat, path: &Path) -> Result<Vec<NamedColumn>> {
+pub fn table_columns(format: TableFormat, path: &Path) -> Result<TableColumns> {
     let schema = schema(format, path)?;
-    let column = |field: &Arc<Field>| {
-        field_type(field).map(|column_type| NamedColumn { name: field.name().clone(), column_type })
-    };
-    Ok(schema.fields().iter().filter_map(column).collect())
+    let (mut columns, mut left_out): TableColumns = (Vec::new(), Vec::new());
+    for field in schema.fields() {
+        let name = field.name().clone();
+        if columns.iter().any(|column| column.name == name) {
+            return Err(unreadable(path, format!("it has two columns called `{name}`")));
+        }
+        match field_type(field) {
+            Some(column_type) => columns.push(NamedColumn { name, column_type }),
+            None => left_out.push((name, field.data_type().to_string())),
+        }
+    }
+    Ok((columns, left_out))
 }
+
+/// The columns of a table, and those of types that a pipeline can't hold, with their types.
+pub type TableColumns = (Vec<NamedColumn>, Vec<(String, String)>);
 
 fn unreadable(path: &Path, message: impl std::fmt::Display) -> Error {
     Error::Dataset {
@@ -110,12 +122,14 @@ fn field_type(field: &Field) -> Option<ColumnType> {
     match field.data_type() {
         DataType::List(item) | DataType::LargeList(item) => list(item, Dim::ANY),
         DataType::FixedSizeList(item, size) => list(item, Dim::Fixed(usize::try_from(*size).ok()?)),
-        other => ColumnType::from_field(field).or_else(|| crate_scalar(other)),
+        // A column without any value, as a table without rows has, may hold anything.
+        DataType::Null => Some(ColumnType::Text),
+        other => ColumnType::from_field(field).or_else(|| wider(other)),
     }
 }
 
 /// Numbers of widths that no column has, in the next wider one.
-fn crate_scalar(data_type: &DataType) -> Option<ColumnType> {
+fn wider(data_type: &DataType) -> Option<ColumnType> {
     Some(ColumnType::Scalar(match data_type {
         DataType::Boolean => DType::U8,
         DataType::Int8 | DataType::Int16 => DType::I32,
@@ -127,7 +141,7 @@ fn crate_scalar(data_type: &DataType) -> Option<ColumnType> {
 
 /// A table file that is being read.
 pub struct TableReader {
-    batches: Box<dyn Iterator<Item = std::result::Result<RecordBatch, String>> + Send>,
+    batches: Box<dyn Iterator<Item = std::result::Result<Lines, String>> + Send>,
     columns: Vec<NamedColumn>,
     digest: Arc<Mutex<blake3::Hasher>>,
     name: String,
@@ -139,7 +153,7 @@ pub struct TableRows {
     pub columns: Vec<ArrayRef>,
     /// Number of rows.
     pub rows: usize,
-    /// Rows that have no value in a wanted column, with that column's name.
+    /// Rows that can't be had, and why, in words.
     pub missing: Vec<(usize, String)>,
 }
 
@@ -150,15 +164,27 @@ impl TableReader {
     /// When it can't be read, or doesn't have the columns with their types.
     pub fn open(format: TableFormat, path: &Path, columns: &[NamedColumn]) -> Result<Self> {
         let whole = schema(format, path)?;
+        let mut fields: Vec<Arc<Field>> = whole.fields().iter().cloned().collect();
         for column in columns {
-            let found = whole.field_with_name(&column.name).ok().and_then(field_type);
-            if found.as_ref() != Some(&column.column_type) {
-                let found = found.map_or("isn't there".to_owned(), |found| format!("is {found}"));
+            let place = fields.iter().position(|field| *field.name() == column.name);
+            let Some(place) = place else {
+                return Err(unreadable(
+                    path,
+                    format!("it has no column `{}`, and the first file has one", column.name),
+                ));
+            };
+            let found = field_type(&fields[place]);
+            let is_text = matches!(format, TableFormat::Csv | TableFormat::Jsonl);
+            if is_text && reads_as(fields[place].data_type(), &column.column_type) {
+                fields[place] = Arc::new(Field::new(&column.name, text_type(&column.column_type), true));
+            } else if found.as_ref() != Some(&column.column_type) {
+                let found = found.map_or_else(|| fields[place].data_type().to_string(), |found| found.to_string());
                 let wanted = &column.column_type;
-                let message = format!("its column `{}` {found}, where the first file has {wanted}", column.name);
+                let message = format!("its column `{}` is {found}, where the first file has {wanted}", column.name);
                 return Err(unreadable(path, message));
             }
         }
+        let whole = Arc::new(Schema::new(fields));
         let wanted = |name: &str| columns.iter().any(|column| column.name == name);
         let places: Vec<usize> = (0..whole.fields().len()).filter(|at| wanted(whole.field(*at).name())).collect();
         let projected = Arc::new(whole.project(&places).unwrap_or_else(|_| Schema::empty()));
@@ -167,7 +193,7 @@ impl TableReader {
         let digesting = |file: std::fs::File| {
             BufReader::with_capacity(1 << 20, DigestingReader { inner: file, hasher: Arc::clone(&digest) })
         };
-        let batches: Box<dyn Iterator<Item = std::result::Result<RecordBatch, String>> + Send> = match format {
+        let batches: Box<dyn Iterator<Item = std::result::Result<Lines, String>> + Send> = match format {
             TableFormat::Csv => {
                 let reader = arrow::csv::ReaderBuilder::new(whole)
                     .with_format(arrow::csv::reader::Format::default().with_header(true))
@@ -175,15 +201,9 @@ impl TableReader {
                     .with_batch_size(BATCH_ROWS)
                     .build_buffered(digesting(files::open(path)?))
                     .map_err(|error| failed(error.to_string()))?;
-                Box::new(reader.map(|batch| batch.map_err(|error| error.to_string())))
+                Box::new(reader.map(|batch| whole_batch(batch.map_err(|error| error.to_string()))))
             }
-            TableFormat::Jsonl => {
-                let reader = arrow::json::ReaderBuilder::new(projected)
-                    .with_batch_size(BATCH_ROWS)
-                    .build(digesting(files::open(path)?))
-                    .map_err(|error| failed(error.to_string()))?;
-                Box::new(reader.map(|batch| batch.map_err(|error| error.to_string())))
-            }
+            TableFormat::Jsonl => Box::new(JsonLines::new(digesting(files::open(path)?), projected)),
             TableFormat::Parquet => {
                 std::io::copy(&mut digesting(files::open(path)?), &mut std::io::sink())
                     .map_err(|error| Error::io("reading", path, error))?;
@@ -194,7 +214,7 @@ impl TableReader {
                     builder.with_projection(mask).with_batch_size(BATCH_ROWS).build().map_err(|e| e.to_string())
                 })
                 .map_err(failed)?;
-                Box::new(Fenced(reader.map(|batch| batch.map_err(|error| error.to_string()))))
+                Box::new(Fenced(reader.map(|batch| batch.map_err(|error| error.to_string()))).map(whole_batch))
             }
             TableFormat::Arrow => {
                 std::io::copy(&mut digesting(files::open(path)?), &mut std::io::sink())
@@ -204,7 +224,7 @@ impl TableReader {
                     arrow::ipc::reader::FileReader::try_new(file, Some(places)).map_err(|error| error.to_string())
                 })
                 .map_err(failed)?;
-                Box::new(Fenced(reader.map(|batch| batch.map_err(|error| error.to_string()))))
+                Box::new(Fenced(reader.map(|batch| batch.map_err(|error| error.to_string()))).map(whole_batch))
             }
         };
         Ok(Self { batches, columns: columns.to_vec(), digest, name: path.display().to_string() })
@@ -220,8 +240,7 @@ impl TableReader {
             help: Some("the file is damaged, or a value isn't of the type that the first records have".to_owned()),
         };
         let Some(batch) = self.batches.next() else { return Ok(None) };
-        let batch = batch.map_err(failed)?;
-        let mut missing = Vec::new();
+        let (batch, mut missing) = batch.map_err(failed)?;
         let columns = self
             .columns
             .iter()
@@ -241,6 +260,29 @@ impl TableReader {
     #[must_use]
     pub fn digest(&self) -> Fingerprint {
         Fingerprint::of_hash(&self.digest.lock().unwrap_or_else(PoisonError::into_inner).finalize())
+    }
+}
+
+/// A batch without bad rows.
+fn whole_batch(batch: std::result::Result<RecordBatch, String>) -> std::result::Result<Lines, String> {
+    batch.map(|batch| (batch, Vec::new()))
+}
+
+/// Whether text in which values of one type were found can be read as another: a column without values as any, whole
+/// numbers as numbers.
+fn reads_as(found: &DataType, wanted: &ColumnType) -> bool {
+    match (found, wanted) {
+        (DataType::Null, _) => true,
+        (DataType::Int64, ColumnType::Scalar(dtype)) => !dtype.is_whole(),
+        _ => false,
+    }
+}
+
+/// The Arrow type as which a column is read from text.
+fn text_type(column_type: &ColumnType) -> DataType {
+    match column_type {
+        ColumnType::Tensor(tensor) => DataType::List(Arc::new(Field::new("item", tensor.dtype.arrow(), true))),
+        other => other.arrow(),
     }
 }
 

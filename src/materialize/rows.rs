@@ -36,7 +36,7 @@ pub fn base_rows(
     let parts = gathered.spool.parts().len();
     // Parts at equal distances, so that every stretch of the rows is represented.
     let step = (parts / (wanted / 64).max(1)).max(1);
-    let (mut batches, mut taken) = (Vec::new(), 0);
+    let (mut batches, mut places, mut taken) = (Vec::new(), Vec::new(), 0);
     for part in (0..parts).step_by(step) {
         if taken >= wanted {
             break;
@@ -48,9 +48,10 @@ pub fn base_rows(
             let keys: Vec<RowKey> = exec::keys(&batch)?;
             let columns: Vec<ArrayRef> = batch.columns()[2..].to_vec();
             debug_assert!(columns.iter().all(|column| column.len() == keys.len()), "columns of one length");
+            places.push(gathered.spool.places(&batch)?);
             batches.push(Batch { keys, columns });
         }
     }
     let seconds = elapsed * jobs.max(1) as f64 / total.max(1) as f64;
-    Ok(BaseRows { columns: columns.to_vec(), batches, total, seconds })
+    Ok(BaseRows { columns: columns.to_vec(), batches, places, total, seconds })
 }

@@ -9,7 +9,7 @@ use crate::diag::{Error, Result};
 use crate::exec::{self, ShardFile, ShardOutcome, ShardStore};
 use crate::format::shard::ShardReader;
 use crate::pipeline::Program;
-use crate::store::{Dataset, Manifest, ShardRecord, State};
+use crate::store::{Dataset, Manifest, Reason, ShardRecord, State};
 use crate::types::row_digest::value_digests;
 use crate::types::{BufferPool, Digesting, Fingerprint, NamedColumn, RowKey};
 use crate::world::{LocalFile, ReadAt, files};
@@ -92,10 +92,18 @@ pub fn recompute(
     jobs: usize,
     verified: &mut Verified,
 ) -> Result<()> {
-    let fresh = |shard: &crate::store::ShardState| matches!(shard.state, State::Fresh(_));
-    let stale = pending.freshness().shards.iter().filter(|shard| !fresh(shard)).count();
-    verified.stale = stale;
-    let (job, wanted) = pending.again(dataset, places, jobs)?;
+    // A shard whose own file is gone is told of by its checksum.
+    let has_changed = |shard: &crate::store::ShardState| match &shard.state {
+        State::Fresh(_) => false,
+        State::Stale(reasons) => reasons.iter().any(|reason| !matches!(reason, Reason::Lost(_))),
+    };
+    verified.stale = pending.freshness().shards.iter().filter(|shard| has_changed(shard)).count();
+    // What a damaged shard should hold says where the damage is.
+    let damaged: BTreeSet<Fingerprint> = verified.findings.iter().map(|finding| finding.shard).collect();
+    let is_damaged = |at: &usize| manifest.shards.get(*at).is_some_and(|record| damaged.contains(&record.id));
+    let places: BTreeSet<usize> =
+        (0..manifest.shards.len()).filter(|at| places.contains(at) || is_damaged(at)).collect();
+    let (job, wanted) = pending.again(dataset, &places, jobs)?;
     let records: Vec<Option<ShardRecord>> =
         wanted.iter().map(|id| manifest.shards.iter().find(|record| record.id == *id).cloned()).collect();
     let comparing = Arc::new(Comparing {
@@ -103,6 +111,7 @@ pub fn recompute(
         columns: manifest.columns.clone(),
         offline: manifest.offline.clone(),
         records,
+        damaged,
         found: Mutex::new((0, Vec::new())),
     });
     let job = exec::Job { store: Some(Arc::new(Shared(Arc::clone(&comparing)))), ..job };
@@ -120,6 +129,8 @@ struct Comparing {
     offline: Program,
     /// The stored shards, by task; none where what is computed now isn't stored.
     records: Vec<Option<ShardRecord>>,
+    /// Shards whose files aren't what was built.
+    damaged: BTreeSet<Fingerprint>,
     found: Mutex<(usize, Vec<Finding>)>,
 }
 
@@ -163,7 +174,7 @@ impl ShardFile for Again {
         let record = self.comparing.records.get(outcome.task).cloned().flatten();
         let finding = match record {
             None => None,
-            Some(record) if record.checksum == Some(digest) => None,
+            Some(record) if record.checksum == Some(digest) && !self.comparing.damaged.contains(&record.id) => None,
             Some(record) => self.comparing.difference(&record, &self.path)?,
         };
         let mut found = self.comparing.found.lock().unwrap_or_else(PoisonError::into_inner);

@@ -69,7 +69,11 @@ pub fn query_columns(text: &str, columns: &[NamedColumn]) -> Result<Vec<NamedCol
 }
 
 fn planned(text: &str, columns: &[NamedColumn]) -> Result<(SessionContext, LogicalPlan), QueryError> {
-    let other = |error: DataFusionError| (plain(&error), None);
+    let other = |error: DataFusionError| {
+        let message = plain(&error).replace("datafusion.public.", "");
+        let help = message.contains("table").then(|| format!("the rows so far are the table `{INPUT}`"));
+        (message, help)
+    };
     let fields: Vec<Field> = columns.iter().map(|column| column.column_type.field(&column.name)).collect();
     let schema = Arc::new(Schema::new(fields));
     let context = SessionContext::new_with_config(session_config());

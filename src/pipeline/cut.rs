@@ -247,7 +247,7 @@ pub fn parse_cut(graph: &Graph, word: &str) -> Result<Cut, CutError> {
         return Ok(steps.cut(steps.pinned.clone()));
     }
     let (mut offline, mut without) = (steps.pinned.clone(), BTreeSet::new());
-    for part in word.split('+') {
+    for part in word.split('+').map(str::trim).filter(|part| !part.is_empty() && *part != BY_REFERENCE) {
         let name = part.trim_start_matches('!');
         let named = |id: &StepId| steps.name(*id) == name || graph.step(*id).name == name;
         let unknown = || CutError::Unknown(name.to_owned());

@@ -187,9 +187,13 @@ fn reason(
     }
     if let Some(other) = runner_up.map(|at| &candidates[at]) {
         let times = other.estimate.total_seconds.estimate / figures.total_seconds.estimate;
-        text.push_str(&format!("; the next best, {}, takes {times:.2} times as long", label(other)));
+        text.push_str(&match times {
+            times if times < 1.01 => format!("; {} would do as well", label(other)),
+            times => format!("; the next best, {}, takes {times:.2} times as long", label(other)),
+        });
     }
-    if let Some(other) = candidates.iter().find(|other| other.cut == BY_REFERENCE && other.cut != winner.cut) {
+    let told = runner_up.is_some_and(|at| candidates[at].cut == BY_REFERENCE);
+    if let Some(other) = candidates.iter().find(|other| other.cut == BY_REFERENCE && other.cut != winner.cut && !told) {
         let times = other.estimate.total_seconds.estimate / figures.total_seconds.estimate;
         text.push_str(&format!("; {} takes {times:.2} times as long", label(other)));
     }

@@ -253,10 +253,12 @@ pub fn candidate_facts(graph: &Graph, cut: &Cut, seen: &CutSeen, (rows, source_b
     } else {
         sampled
     };
+    // Where no row of the sample was left to be stored, nothing is known, and every codec may be taken all the same.
+    let nothing = seen.codecs.iter().all(|codec| codec.stored.is_empty());
     let representations = Codec::ALL
         .iter()
         .zip(&seen.codecs)
-        .filter(|(_, codec)| !codec.stored.is_empty())
+        .filter(|(_, codec)| nothing || !codec.stored.is_empty())
         .map(|(codec, seen)| Representation {
             codec: *codec,
             // The ratio varies far less from row to row than the size, whose mean is known from more rows.

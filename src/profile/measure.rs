@@ -48,6 +48,8 @@ pub struct BaseRows {
     pub columns: Vec<ColumnId>,
     /// Some of the rows, in batches.
     pub batches: Vec<Batch>,
+    /// Where each of them comes from: a file, or what stands for one, and the row in it.
+    pub places: Vec<Vec<(String, u64)>>,
     /// How many rows there are.
     pub total: u64,
     /// Thread-seconds a row to put them together.
@@ -87,8 +89,8 @@ pub struct Group {
     pub keys: Vec<RowKey>,
     /// The columns.
     pub columns: BTreeMap<ColumnId, ArrayRef>,
-    /// The files, or empty texts.
-    names: Vec<String>,
+    /// Where each row comes from.
+    places: Vec<(String, u64)>,
     bytes: u64,
 }
 
@@ -102,10 +104,10 @@ impl Group {
 
     fn join(groups: &[Self]) -> Result<Self> {
         let Some(first) = groups.first() else { return Err(Error::internal("the profile", "no group")) };
-        let mut joined = Self { keys: Vec::new(), columns: BTreeMap::new(), names: Vec::new(), bytes: 0 };
+        let mut joined = Self { keys: Vec::new(), columns: BTreeMap::new(), places: Vec::new(), bytes: 0 };
         for group in groups {
             joined.keys.extend(&group.keys);
-            joined.names.extend(group.names.iter().cloned());
+            joined.places.extend(group.places.iter().cloned());
             joined.bytes += group.bytes;
         }
         for id in first.columns.keys() {
@@ -169,7 +171,7 @@ impl Source<'_> {
         Ok(Group {
             keys: read.iter().map(|(file, _)| RowKey::of_fragment(&file.path, 0)).collect(),
             columns: columns.iter().map(|(id, name)| Ok((*id, column(name)?))).collect::<Result<_>>()?,
-            names: read.iter().map(|(file, _)| file.path.clone()).collect(),
+            places: read.iter().map(|(file, _)| (file.path.clone(), 0)).collect(),
             bytes: read.iter().map(|(file, _)| file.size).sum(),
         })
     }
@@ -200,14 +202,14 @@ pub fn profile(subject: &Subject<'_>, threads: usize, limit: ProfileLimit, scrat
         }
         (_, Some(rows)) => {
             let mut groups = Vec::new();
-            for batch in &rows.batches {
+            for (batch, places) in rows.batches.iter().zip(&rows.places) {
                 for from in (0..batch.rows()).step_by(GROUP) {
                     let count = GROUP.min(batch.rows() - from);
                     let columns = rows.columns.iter().zip(&batch.columns);
                     groups.push(Group {
                         keys: batch.keys[from..from + count].to_vec(),
                         columns: columns.map(|(id, column)| (*id, column.slice(from, count))).collect(),
-                        names: vec![String::new(); count],
+                        places: places[from..from + count].to_vec(),
                         bytes: 0,
                     });
                 }
@@ -254,13 +256,16 @@ pub fn profile(subject: &Subject<'_>, threads: usize, limit: ProfileLimit, scrat
     for seen in tried {
         all.merge(seen?);
     }
-    let nothing_good = all.rows == all.failures.len() as u64;
-    if !all.failures.is_empty() && (graph.on_error == OnError::Fail || nothing_good) {
+    if !all.failures.is_empty() && graph.on_error == OnError::Fail {
         return Err(Error::Data(all.failures));
     }
     let storage = storage::measure(scratch)?;
     let source_bytes_total: u64 = graph.sources.iter().map(crate::format::Source::bytes).sum();
     let totals = (rows_total, source_bytes_total);
+    if all.cuts.len() < cuts.len() {
+        // No thread has tried anything: no row of the sample was left to try it on.
+        all.cuts = bench.nothing_seen().cuts;
+    }
     let facts = cuts.iter().zip(&all.cuts).map(|(cut, seen)| candidate_facts(graph, cut, seen, totals)).collect();
     let steps = graph
         .steps
@@ -356,11 +361,9 @@ fn run_steps(
         }
         seen.rows += group.keys.len() as u64;
         let all_bad = outcome.failures.len() >= group.keys.len();
-        seen.failures.extend(outcome.failures.into_iter().map(|failure| DataError {
-            file: group.names.get(failure.row).cloned().unwrap_or_default(),
-            row: 0,
-            step: failure.step,
-            reason: failure.reason,
+        seen.failures.extend(outcome.failures.into_iter().map(|failure| {
+            let (file, row) = group.places.get(failure.row).cloned().unwrap_or_default();
+            DataError { file, row, step: failure.step, reason: failure.reason }
         }));
         if groups_kept == CANDIDATE_GROUPS || all_bad {
             continue;

@@ -96,7 +96,7 @@ impl Dataset {
         let folder = self.folder.join("shards");
         let mut bytes = 0;
         for name in files::names_in(&folder)? {
-            if !named.contains(stem(&name)) {
+            if is_ours(&name) && !named.contains(stem(&name)) {
                 bytes += files::length_if_there(&folder.join(name))?.unwrap_or(0);
             }
         }
@@ -110,7 +110,7 @@ impl Dataset {
     pub fn remove(&self) -> Result<()> {
         files::remove_if_there(&self.folder.join("manifest.json"))?;
         let folder = self.folder.join("shards");
-        for name in files::names_in(&folder)? {
+        for name in files::names_in(&folder)?.into_iter().filter(|name| is_ours(name)) {
             files::remove_if_there(&folder.join(name))?;
         }
         Ok(())
@@ -155,7 +155,7 @@ impl Dataset {
     fn clean(&self, kept: &BTreeSet<String>) -> Result<()> {
         let folder = self.folder.join("shards");
         for name in files::names_in(&folder)? {
-            if !kept.contains(stem(&name)) {
+            if is_ours(&name) && !kept.contains(stem(&name)) {
                 files::remove_if_there(&folder.join(name))?;
             }
         }
@@ -166,6 +166,14 @@ impl Dataset {
         }
         Ok(())
     }
+}
+
+/// Whether a file's name is one that shards and what comes of killed builds have; others' files are left alone.
+fn is_ours(name: &str) -> bool {
+    let is_shard = |suffix: &str| {
+        name.strip_suffix(suffix).is_some_and(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    name.starts_with(TEMPORARY) || is_shard(".parquet") || is_shard(".json")
 }
 
 /// The part of a file's name that is its shard's; a temporary one has none.

@@ -62,7 +62,13 @@ impl Process {
 
     /// Ends the program, if it runs, and says how it ended and what it said last.
     pub fn end(&mut self) -> String {
-        let before = self.child.try_wait().ok().flatten();
+        // One that has closed its streams is about to end: how, is worth a moment.
+        let deadline = Instant::now() + Duration::from_millis(300);
+        let mut before = self.child.try_wait().ok().flatten();
+        while before.is_none() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(5));
+            before = self.child.try_wait().ok().flatten();
+        }
         self.kill();
         if let Some(listener) = self.listener.take() {
             // What it said last may still be under way; one that has left a child behind is not waited for.

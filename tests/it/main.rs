@@ -14,5 +14,6 @@ mod random_pipeline;
 mod rebuild;
 mod runs;
 mod streams;
+mod tables;
 mod tidy;
 mod verify;

@@ -72,6 +72,11 @@ impl Worker {
         let rows = inputs.first().map_or(0, Array::len);
         let batch = Batch { keys: vec![RowKey([0; 16]); rows], columns: inputs.to_vec() };
         let batch = to_output(&batch, &self.columns, &output_schema(&self.columns))?;
+        match self.answers.try_recv() {
+            Ok(Ok(_)) => return Err("gave more batches than it got".to_owned()),
+            Ok(Err(what)) => return Err(what),
+            Err(_) => {}
+        }
         if self.batches.send(batch).is_err() {
             // Why is told by its answer, if it gave one.
             return match self.answers.recv_timeout(timeout) {

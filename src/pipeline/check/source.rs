@@ -96,7 +96,16 @@ fn source(name: &str, entry: &Entry, table: &Table, base: &Path, list: &mut Vec<
             let label = "text, bytes, numbers and lists of numbers are";
             list.push(Diagnostic::error("bad-source", message, patterns.value.span.clone(), label));
         }
-        Ok(source) => named.source = Some(source),
+        Ok(source) => {
+            for (column, data_type) in &source.left_out {
+                let message =
+                    format!("the column `{column}` is {data_type}, which a pipeline can't hold: it is left out");
+                let span = patterns.value.span.clone();
+                let help = "text, bytes, numbers, truth values and lists of numbers can be held";
+                list.push(Diagnostic::warning("left-out-column", message, span, "of these files").help(help));
+            }
+            named.source = Some(source);
+        }
         Err(error) => {
             let message = format!("the source can't be read: {error}");
             list.push(Diagnostic::error("bad-source", message, patterns.value.span.clone(), "this one"));
