@@ -75,6 +75,12 @@ impl Drawing {
                 let label = format!("{}: {}", column.name, column.column_type);
                 add(&mut edges, Edge { from: place(column.producer), to, label, stored, rows: false });
             }
+            // A step on rows that another has made, with no column of those, hangs on the rows.
+            let own_rows = step.inputs.iter().any(|input| graph.column(*input).relation == step.relation);
+            let maker = place(graph.relation(step.relation).producer);
+            if step.rows().is_row_local() && !own_rows && maker != to {
+                add(&mut edges, Edge { from: maker, to, label: "rows".to_owned(), stored: false, rows: true });
+            }
             for relation in &step.reads {
                 let from = place(graph.relation(*relation).producer);
                 if edges[before..].iter().all(|edge| edge.from != from) && !step.rows().is_row_local() {
@@ -208,7 +214,7 @@ impl Drawing {
         let (x2, y2) = (to.0 + MARGIN + WIDTH / 2.0, to.1 + MARGIN);
         // Arrows over several layers go around the boxes between.
         let long = self.nodes[edge.to].layer > self.nodes[edge.from].layer + 1;
-        let bend = if long { WIDTH * 0.75 + 14.0 * (number % 4) as f64 } else { 0.0 };
+        let bend = if long { WIDTH * 1.1 + 14.0 * (number % 4) as f64 } else { 0.0 };
         let (c1, c2) = ((x1 + bend, y1 + 45.0), (x2 + bend, y2 - 45.0));
         let (width, dots) = match (edge.stored, edge.rows) {
             (true, _) => (4.0, ""),
