@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::error::Result;
+use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Sort, SortExpr};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::batches::{internal, key_column, keys_of, order_column, ordered_schema, orders_of, record_batch, wrap};
 use super::nodes::{BatchMap, MapExec};
 use crate::diag::{DataError, Error};
-use crate::ops::expression::{to_column, without_nulls};
+use crate::ops::expression::{plain, to_column, without_nulls};
 use crate::ops::{PackKernel, Packed, Packer};
 use crate::types::row_digest::value_digests;
 use crate::types::{ColumnType, NamedColumn, RowKey};
@@ -156,6 +156,17 @@ struct Queried {
 }
 
 impl BatchMap for Queried {
+    fn told(&self, error: DataFusionError) -> DataFusionError {
+        // What the engine finds wrong with values is the query's or the data's fault, not parbake's.
+        match error.find_root() {
+            DataFusionError::External(_) | DataFusionError::Internal(_) => error,
+            root => wrap(Error::Dataset {
+                message: format!("step `{}`: the query fails: {}", self.step, plain(root)),
+                help: Some("mend the data or the query: `try_cast`, `nullif` and `coalesce` help".to_owned()),
+            }),
+        }
+    }
+
     fn next(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let mut columns = Vec::new();
         for (at, (column, column_type)) in batch.columns().iter().zip(&self.types).enumerate() {

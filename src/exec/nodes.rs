@@ -88,6 +88,11 @@ pub trait BatchMap: Send {
     /// Takes in a batch.
     fn next(&mut self, batch: RecordBatch) -> Result<RecordBatch>;
 
+    /// An error of what comes before, as it is to be told.
+    fn told(&self, error: DataFusionError) -> DataFusionError {
+        error
+    }
+
     /// After the last batch: what is left, if anything.
     fn finish(&mut self) -> Result<Option<RecordBatch>> {
         Ok(None)
@@ -177,7 +182,7 @@ impl ExecutionPlan for MapExec {
                     let next = made.is_ok().then_some((input, map));
                     Some((made, next))
                 }
-                Some(Err(error)) => Some((Err(error), None)),
+                Some(Err(error)) => Some((Err(map.told(error)), None)),
                 None => map.finish().transpose().map(|last| (last, None)),
             }
         });

@@ -248,7 +248,14 @@ impl TableReader {
                 let array = batch.column_by_name(&column.name).ok_or("a column is missing")?;
                 missing
                     .extend((0..array.len()).filter(|row| array.is_null(*row)).map(|row| (row, column.name.clone())));
-                to_column(array, &column.column_type)
+                let named = |error: String| format!("its column `{}`: {error}", column.name);
+                let (made, unfit) = to_column(array, &column.column_type).map_err(named)?;
+                for row in unfit {
+                    if missing.iter().all(|(other, _)| *other != row) {
+                        missing.push((row, format!("its `{}` doesn't fit {}", column.name, column.column_type)));
+                    }
+                }
+                Ok(made)
             })
             .collect::<std::result::Result<_, String>>()
             .map_err(failed)?;
@@ -310,15 +317,17 @@ impl<R: Read> Read for DigestingReader<R> {
     }
 }
 
-/// An array of a table as a column; a missing value becomes any value.
-fn to_column(array: &ArrayRef, column_type: &ColumnType) -> std::result::Result<ArrayRef, String> {
+/// An array of a table as a column, and the rows whose values don't fit its type; a missing value becomes any value.
+fn to_column(array: &ArrayRef, column_type: &ColumnType) -> std::result::Result<(ArrayRef, Vec<usize>), String> {
     let ColumnType::Tensor(tensor) = column_type else {
         let cast = arrow::compute::cast(array, &column_type.arrow()).map_err(|error| error.to_string())?;
-        return if cast.null_count() == 0 { Ok(cast) } else { filled(&cast, column_type) };
+        let unfit = (0..array.len()).filter(|row| cast.is_null(*row) && !array.is_null(*row)).collect();
+        let whole = if cast.null_count() == 0 { cast } else { filled(&cast, column_type)? };
+        return Ok((whole, unfit));
     };
     // A missing list is any list: its row is left out.
     let whole = if array.null_count() == 0 { Arc::clone(array) } else { without_null_lists(array, tensor)? };
-    from_other(&whole, column_type)
+    from_other(&whole, column_type).map(|column| (column, Vec::new()))
 }
 
 fn without_null_lists(array: &ArrayRef, tensor: &TensorType) -> std::result::Result<ArrayRef, String> {

@@ -138,8 +138,14 @@ struct Shared(Arc<Comparing>);
 
 impl ShardStore for Shared {
     fn create(&self, task: usize) -> Result<Box<dyn ShardFile>> {
-        let path = self.0.dataset.temporary(&format!("verify-{task}"))?;
-        let file = Digesting::new(files::create(&path)?);
+        // A data set that can't be written to can be verified all the same.
+        let name = format!("verify-{task}");
+        let beside = self.0.dataset.temporary(&name).and_then(|path| Ok((files::create(&path)?, path)));
+        let (file, path) = beside.or_else(|_| -> Result<_> {
+            let path = tempfile::env::temp_dir().join(format!("parbake-{name}-{}", std::process::id()));
+            Ok((files::create(&path)?, path))
+        })?;
+        let file = Digesting::new(file);
         Ok(Box::new(Again { file: Some(file), path, comparing: Arc::clone(&self.0) }))
     }
 }

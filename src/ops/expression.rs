@@ -4,10 +4,11 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, UInt8Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError, SchemaError};
-use datafusion::logical_expr::{ColumnarValue, Expr, Volatility};
+use datafusion::logical_expr::{ColumnarValue, Expr, Operator, Volatility};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::BinaryExpr;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use super::kernel::RowFailure;
@@ -56,7 +57,14 @@ pub fn mentioned(text: &str, visible: &[NamedColumn]) -> Result<Vec<usize>, Expr
     Ok(found)
 }
 
+/// The longest expression: the engine goes into one as deep as it is nested, on the stack of the thread.
+const MAX_LENGTH: usize = 2000;
+
 fn parse(text: &str, columns: &[NamedColumn]) -> Result<(Expr, DFSchema), ExpressionError> {
+    if text.len() > MAX_LENGTH {
+        let message = format!("an expression of {} bytes, and {MAX_LENGTH} are the most", text.len());
+        return Err(ExpressionError::Other(message, Some("make columns of its parts with `compute`".to_owned())));
+    }
     let other = |error: DataFusionError| ExpressionError::Other(plain(&error), None);
     let fields: Vec<Field> = columns.iter().map(|column| column.column_type.field(&column.name)).collect();
     let schema = DFSchema::try_from(Schema::new(fields)).map_err(other)?;
@@ -113,6 +121,7 @@ impl Expression {
         let other = |error: DataFusionError| ExpressionError::Other(plain(&error), None);
         let (expression, schema) = parse(text, columns)?;
         let physical = SESSION.create_physical_expr(expression, &schema).map_err(other)?;
+        let physical = checked(physical).map_err(other)?;
         let output = physical.data_type(schema.as_arrow()).map_err(other)?;
         Ok(Self { physical, schema: Arc::clone(schema.inner()), output })
     }
@@ -181,6 +190,20 @@ impl Expression {
         let parts: Vec<&dyn Array> = values.iter().map(AsRef::as_ref).collect();
         arrow::compute::concat(&parts).map_err(|error| error.to_string())
     }
+}
+
+/// The expression with whole numbers that overflow as errors: the engine's own default is that they wrap around.
+fn checked(expression: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>, DataFusionError> {
+    let transformed = expression.transform_up(|part| {
+        let Some(binary) = part.downcast_ref::<BinaryExpr>() else { return Ok(Transformed::no(part)) };
+        if !matches!(binary.op(), Operator::Plus | Operator::Minus | Operator::Multiply) {
+            return Ok(Transformed::no(part));
+        }
+        let (left, right) = (Arc::clone(binary.left()), Arc::clone(binary.right()));
+        let strict = BinaryExpr::new(left, *binary.op(), right).with_fail_on_overflow(true);
+        Ok(Transformed::yes(Arc::new(strict) as Arc<dyn PhysicalExpr>))
+    });
+    transformed.map(|transformed| transformed.data)
 }
 
 /// The column type of a value that SQL gives, if columns can have it.

@@ -5,6 +5,7 @@ use std::fmt;
 use miette::{GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 
 use crate::diag::{Diagnostic, Diagnostics, Severity};
+use crate::world::fence::fenced;
 
 /// One diagnostic with its text, for the renderer.
 struct Shown<'d> {
@@ -69,9 +70,12 @@ pub fn render_diagnostics(diagnostics: &Diagnostics, color: bool, width: usize) 
     for diagnostic in &diagnostics.list {
         let source = NamedSource::new(&diagnostics.source.name, diagnostics.source.text.to_string());
         let shown = Shown { diagnostic, source };
-        if handler.render_report(&mut text, &shown).is_err() {
-            text.push_str(&diagnostic.message);
-        }
+        // The renderer panics on lines of more than 65,535 characters.
+        let rendered = fenced(|| {
+            let mut rendered = String::new();
+            handler.render_report(&mut rendered, &shown).map(|()| rendered).map_err(|error| error.to_string())
+        });
+        text.push_str(&rendered.unwrap_or_else(|_| format!("[{}] {}\n", diagnostic.code, diagnostic.message)));
         text.push('\n');
     }
     let errors = diagnostics.list.iter().filter(|diagnostic| diagnostic.severity == Severity::Error).count();

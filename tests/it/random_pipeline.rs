@@ -167,7 +167,9 @@ impl Writer {
             }
             6 => {
                 let input = self.column(&[Kind::Text])?;
-                self.map("op = \"text.bytes\"", &input, &[Kind::List], false);
+                // Letters from j on become more than a u8 holds: casts of them fail.
+                let offset = if self.draw.chance(50) { 150 } else { 0 };
+                self.map(&format!("op = \"text.bytes\"\noffset = {offset}"), &input, &[Kind::List], false);
             }
             7 => {
                 let input = self.column(&[Kind::List])?;
@@ -175,7 +177,8 @@ impl Writer {
             }
             8 => {
                 let input = self.column(&[Kind::List])?;
-                self.map("op = \"tensor.cast\"\ndtype = \"f64\"", &input, &[Kind::List], false);
+                let dtype = ["f64", "i64", "u8"][self.draw.below(3)];
+                self.map(&format!("op = \"tensor.cast\"\ndtype = \"{dtype}\""), &input, &[Kind::List], false);
             }
             9 | 10 => self.expand()?,
             11 => {
@@ -272,7 +275,9 @@ impl Writer {
     fn image(&mut self) -> Option<()> {
         let input = self.column(&[Kind::Image, Kind::ImageF32])?;
         let is_u8 = input.kind == Kind::Image;
-        match self.draw.below(6) {
+        match self.draw.below(7) {
+            // -1, a black element, fits no u8: whether a row is good depends on what is cut away.
+            5 if !is_u8 => self.map("op = \"tensor.cast\"\ndtype = \"u8\"", &input, &[Kind::Image], false),
             0 if is_u8 => self.map("op = \"image.resize\"\nsize = [6, 5]", &input, &[Kind::Image], false),
             1 => self.map("op = \"image.center_crop\"\nsize = [4, 3]", &input, &[input.kind], false),
             2 | 3 if is_u8 => self.map("op = \"image.normalize\"", &input, &[Kind::ImageF32], false),

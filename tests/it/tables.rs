@@ -94,3 +94,36 @@ fn a_bad_value_in_an_expression_is_named_with_its_file_and_row() {
     let ran = project.run(&BUILD);
     assert!(ran.code == Some(1) && ran.err.contains("t.csv, row 1") && ran.err.contains("four"), "{}", ran.err);
 }
+
+/// By arithmetic: 2^63 - 1 + 1 fits no i64.
+#[test]
+fn overflow_is_a_bad_row_and_a_failing_query_is_nobodys_bug() {
+    let text = "[source]\ncsv = \"t.csv\"\n[[step]]\ncompute = \"9223372036854775807 + id\"\n";
+    let over = project(&[("t.csv", "id\n0\n1\n")], text);
+    let ran = over.run(&BUILD);
+    assert!(ran.code == Some(1) && ran.err.contains("t.csv, row 1") && ran.err.contains("verflow"), "{}", ran.err);
+    let text = "[source]\ncsv = \"t.csv\"\n[[step]]\nsql = \"select cast(w as int) as n from input\"\n";
+    let query = project(&[("t.csv", "w\n1\nfour\n")], text);
+    let ran = query.run(&BUILD);
+    assert!(ran.code == Some(1) && ran.err.contains("step `sql`: the query fails"), "{}", ran.err);
+    assert!(!ran.err.contains("bug"), "{}", ran.err);
+}
+
+#[test]
+fn monstrous_texts_and_rows_are_errors_of_the_pipeline() {
+    let sum = vec!["id"; 3000].join("+");
+    let steps = format!("[[step]]\ncompute = \"{sum}\"\n");
+    let window =
+        "[[step]]\nop = \"text.bytes\"\nin = \"w\"\n[[step]]\nop = \"tensor.windows\"\nsize = 2147483647\n".to_owned();
+    let line = format!("x='{}", "[".repeat(100_000));
+    for (text, words) in [(steps, "are the most"), (window, "1 GiB is the most"), (line, "syntax")] {
+        let odd = project(&[("t.csv", "id,w\n1,a\n")], &format!("{text}\n[source]\ncsv = \"t.csv\"\n"));
+        let ran = odd.run(&["check", "p.toml"]);
+        assert!(
+            ran.code == Some(2) && ran.err.contains(words),
+            "{:?} {}",
+            ran.code,
+            &ran.err[..ran.err.len().min(900)]
+        );
+    }
+}

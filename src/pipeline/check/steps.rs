@@ -78,6 +78,9 @@ pub fn form(table: &Table) -> Option<(&'static dyn ErasedOp, &'static str)> {
     op.map(|op| (*op, op.info().name))
 }
 
+/// The most bytes that one row of a column may take.
+const MAX_ROW_BYTES: usize = 1 << 30;
+
 /// A step being checked.
 pub struct StepChecker<'a> {
     /// Its place in the text.
@@ -353,16 +356,27 @@ impl StepChecker<'_> {
                 // Such kernels see bytes and tensors alone.
                 match types.first() {
                     Some(ColumnType::Text | ColumnType::Scalar(_)) | None => None,
-                    Some(_) => Some(step),
+                    Some(_) => self.of_fair_size(step, list),
                 }
             }
-            Ok(step) => Some(step),
+            Ok(step) => self.of_fair_size(step, list),
             Err(error) => {
                 let names: Vec<&str> = inputs.iter().map(|input| scope.columns[*input].name.as_str()).collect();
                 self.report(error, &names, list);
                 None
             }
         }
+    }
+
+    /// The step, if one row of what it makes can be held in memory.
+    fn of_fair_size(&self, step: BoundStep, list: &mut Vec<Diagnostic>) -> Option<BoundStep> {
+        let too_large = |output: &&ColumnType| output.row_bytes().is_some_and(|bytes| bytes > MAX_ROW_BYTES);
+        let Some(output) = step.bound.outputs.iter().find(too_large) else { return Some(step) };
+        let bytes = crate::types::units::show_bytes(output.row_bytes().unwrap_or(0) as f64);
+        let message = format!("one row of {output} takes {bytes}");
+        let error = Diagnostic::error("too-large", message, span_of(self), "1 GiB is the most");
+        list.push(error.help("make the window or the picture smaller"));
+        None
     }
 
     /// Reports what an op says of its parameters or inputs.
