@@ -13,8 +13,9 @@ use crate::report::{BenchRow, bench_json, bench_text};
 use crate::store::Dataset;
 use crate::world::files;
 
-/// Seconds that each stream is measured for.
-const SECONDS: f64 = 2.0;
+/// Seconds that each data set is streamed for, in that many measurements.
+const SECONDS: f64 = 3.0;
+const STREAMS: u32 = 3;
 
 /// Builds, streams, and prints predicted beside measured.
 pub fn bench(console: &Console, args: &BenchArgs) -> Result<()> {
@@ -61,13 +62,19 @@ fn measure(console: &Console, prepared: &Prepared, args: &BenchArgs) -> Result<B
     let options = StreamOptions { epoch: 0, shuffle: Some(0), batch_rows: 64, jobs: prepared.jobs, digest: false };
     // One epoch brings everything into memory, as every epoch after the first finds it.
     opened.measure(&options, 0.0)?;
-    let rate = opened.measure(&options, SECONDS)?;
+    // On a shared machine one measurement is chance, too.
+    let mut rates = Vec::new();
+    for _ in 0..STREAMS {
+        let rate = opened.measure(&options, SECONDS / f64::from(STREAMS))?;
+        rates.push(rate.rows as f64 / rate.seconds);
+    }
+    rates.sort_by(f64::total_cmp);
     Ok(BenchRow {
         cut: manifest.cut.clone(),
         codec: manifest.codec.word().to_owned(),
         predicted: predicted(&manifest.plan),
         stored_bytes: manifest.stored_bytes() as f64,
         offline_seconds: (manifest.built.shards_kept == 0).then_some(median),
-        online_rows_per_second: rate.rows as f64 / rate.seconds,
+        online_rows_per_second: rates[rates.len() / 2],
     })
 }

@@ -90,17 +90,18 @@ impl<'g> Bench<'g> {
         }
     }
 
-    /// Machines for one thread.
-    pub fn machines(&self, pool: &BufferPool) -> Result<Vec<Machines>> {
-        let machines = |programs: &Programs| {
-            let machine = |program: &Program| Machine::new(program, pool.clone(), self.files);
-            Ok(Machines {
-                offline: machine(&programs.offline.program)?,
-                online: machine(&programs.remainder)?,
-                structure: programs.structure.as_ref().map(machine).transpose()?,
-            })
-        };
-        self.cuts.iter().map(machines).collect()
+    /// A cut's machines for one thread.
+    ///
+    /// # Errors
+    /// When a program can't run here.
+    pub fn machines(&self, at: usize, pool: &BufferPool) -> Result<Machines> {
+        let programs = &self.cuts[at];
+        let machine = |program: &Program| Machine::new(program, pool.clone(), self.files);
+        Ok(Machines {
+            offline: machine(&programs.offline.program)?,
+            online: machine(&programs.remainder)?,
+            structure: programs.structure.as_ref().map(machine).transpose()?,
+        })
     }
 
     /// Tries a cut on a batch.

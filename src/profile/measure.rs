@@ -395,15 +395,16 @@ fn run_candidates(
 ) -> Result<Seen> {
     let mut seen = bench.nothing_seen();
     let mut meets = meeting.meets(batches.len() * bench.len() * (2 + Bench::MEETS));
-    let pool = BufferPool::new(2 * BATCH_GROUPS * GROUP);
-    let mut candidates = bench.machines(&pool)?;
     for (round, batch) in batches.iter().enumerate() {
-        for (at, machines) in candidates.iter_mut().enumerate() {
+        for at in 0..bench.len() {
+            // Memory of one candidate's sizes is of no use to the next.
+            let pool = BufferPool::new(2 * BATCH_GROUPS * GROUP);
+            let mut machines = bench.machines(at, &pool)?;
             let late = started.elapsed().as_secs_f64() > limit.seconds && round > 0;
             if meets.agree(late) {
                 (0..Bench::MEETS).for_each(|_| meets.meet());
             } else {
-                bench.run(at, machines, batch, worker, &pool, &mut meets, &mut seen.cuts[at])?;
+                bench.run(at, &mut machines, batch, worker, &pool, &mut meets, &mut seen.cuts[at])?;
             }
         }
     }
