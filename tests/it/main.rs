@@ -5,6 +5,7 @@ mod bad_input;
 mod check;
 mod commands;
 mod dags;
+mod fingerprints;
 mod kill;
 mod laws;
 mod pipelines;
