@@ -53,9 +53,10 @@ impl Opened {
     fn start(&self, options: &StreamOptions) -> Result<Stream> {
         let remainder = self.manifest.remainder.at_epoch(options.epoch);
         // Of stored draws, each epoch reads its own.
-        let rows = match self.manifest.remainder.picks() {
-            true => Arc::new(Rows::open(&self.dataset, &self.manifest, &remainder)?),
-            false => Arc::clone(&self.rows),
+        let rows = if self.manifest.remainder.picks() {
+            Arc::new(Rows::open(&self.dataset, &self.manifest, &remainder)?)
+        } else {
+            Arc::clone(&self.rows)
         };
         Stream::start(&rows, &remainder, &self.files, self.manifest.on_error, &self.pool, options)
     }

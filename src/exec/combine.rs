@@ -51,9 +51,9 @@ pub fn joined(input: Arc<dyn ExecutionPlan>, named: &[NamedColumn]) -> Arc<dyn E
         let partner = |row: usize| partners.value(row).try_into().map(RowKey).ok().filter(|_| partners.is_valid(row));
         let keys: Vec<RowKey> = left.iter().enumerate().map(|(row, key)| key.joined(partner(row))).collect();
         let (left_places, right_places) = (orders_of(batch.column(1))?, orders_of(batch.column(3))?);
-        let places = (0..batch.num_rows()).map(|row| match right_places.is_valid(row) {
-            true => [left_places.value(row), right_places.value(row)].concat(),
-            false => left_places.value(row).to_vec(),
+        let places = (0..batch.num_rows()).map(|row| {
+            let right = if right_places.is_valid(row) { right_places.value(row) } else { &[] };
+            [left_places.value(row), right].concat()
         });
         let mut columns = vec![key_column(&keys)?, order_column(places)];
         for (column, of) in batch.columns()[4..].iter().zip(&named) {
@@ -224,7 +224,7 @@ struct Packing {
 }
 
 impl Packing {
-    fn batch(&mut self, packed: Packed) -> Result<RecordBatch> {
+    fn batch(&mut self, packed: &Packed) -> Result<RecordBatch> {
         let rows = packed.of.len();
         let keys: Vec<RowKey> = packed.of.iter().map(|(of, part)| RowKey::packed(of, *part)).collect();
         let first = self.row;
@@ -239,11 +239,11 @@ impl BatchMap for Packing {
     fn next(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
         let keys = keys_of(batch.column(0))?;
         let packed = self.packer.push(&keys, &batch.columns()[2..]).map_err(internal)?;
-        self.batch(packed)
+        self.batch(&packed)
     }
 
     fn finish(&mut self) -> Result<Option<RecordBatch>> {
         let packed = self.packer.finish().map_err(internal)?;
-        self.batch(packed).map(Some)
+        self.batch(&packed).map(Some)
     }
 }

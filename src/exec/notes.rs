@@ -139,7 +139,7 @@ impl Notes {
         let mut at = 0;
         for number in numbers {
             // Rows come in order, nearly always from the run at hand.
-            if !runs.get(at).is_some_and(|run| run.first <= number)
+            if runs.get(at).is_none_or(|run| run.first > number)
                 || runs.get(at + 1).is_some_and(|run| run.first <= number)
             {
                 at = runs.partition_point(|run| run.first <= number).saturating_sub(1);

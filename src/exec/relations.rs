@@ -178,15 +178,15 @@ impl<'g> Planner<'g> {
         for (side, prefix) in ["l", "r"].into_iter().enumerate() {
             let rows = self.rows(step.reads[side], &sides[side]).await?;
             let frame = self.table(self.relations.jobs, rows.plan)?;
-            let mut names =
+            let mut selected =
                 vec![ident(KEY).alias(format!("{prefix}_key")), ident(ORDER).alias(format!("{prefix}_order"))];
-            names.extend((0..sides[side].len()).map(|at| ident(format!("c{at}")).alias(format!("{prefix}{at}"))));
-            frames.push(frame.select(names)?);
+            selected.extend((0..sides[side].len()).map(|at| ident(format!("c{at}")).alias(format!("{prefix}{at}"))));
+            frames.push(frame.select(selected)?);
         }
         let right = frames.pop().ok_or_else(|| internal("a join has two sides"))?;
         let left = frames.pop().ok_or_else(|| internal("a join has two sides"))?;
-        let names = |prefix: &str| (0..left_keys.len()).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
-        let (left_on, right_on) = (names("l"), names("r"));
+        let keys = |prefix: &str| (0..left_keys.len()).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
+        let (left_on, right_on) = (keys("l"), keys("r"));
         let left_on: Vec<&str> = left_on.iter().map(String::as_str).collect();
         let right_on: Vec<&str> = right_on.iter().map(String::as_str).collect();
         let join_type = if kind == JoinKind::Left { JoinType::Left } else { JoinType::Inner };
@@ -255,11 +255,11 @@ impl<'g> Planner<'g> {
 
     async fn sql(&self, step: &Step, text: &str, columns: &[ColumnId], named: &[NamedColumn]) -> Result<Planned> {
         let rows = self.sorted(step.reads[0], &step.inputs).await?;
-        let names = step.args.words(crate::ops::COLUMNS).unwrap_or_default();
+        let read = step.args.words(crate::ops::COLUMNS).unwrap_or_default();
         // One partition: what a query gives may depend on the order of its input, which is the row order.
         let frame = self.table(1, rows)?;
         let list =
-            names.iter().enumerate().map(|(at, name)| ident(format!("c{at}")).alias(name.as_str())).collect::<Vec<_>>();
+            read.iter().enumerate().map(|(at, name)| ident(format!("c{at}")).alias(name.as_str())).collect::<Vec<_>>();
         let input = frame.select(list)?.create_physical_plan().await?;
         let session = self.session(1);
         session.register_table(INPUT, Arc::new(PlanTable::new(input)))?;

@@ -263,7 +263,7 @@ impl TableState {
                 self.open = Some((reader, 0));
             }
             let Some((reader, row)) = self.open.as_mut() else { continue };
-            let Some(rows) = reader.next().map_err(wrap)? else {
+            let Some(rows) = reader.next_rows().map_err(wrap)? else {
                 let digest = reader.digest();
                 self.reading.notes.update(self.task, |outcome| outcome.digests.push(digest));
                 self.open = None;

@@ -234,7 +234,7 @@ impl TableReader {
     ///
     /// # Errors
     /// When the file is damaged from here on.
-    pub fn next(&mut self) -> Result<Option<TableRows>> {
+    pub fn next_rows(&mut self) -> Result<Option<TableRows>> {
         let failed = |message: String| Error::Dataset {
             message: format!("{}: {message}", self.name),
             help: Some("the file is damaged, or a value isn't of the type that the first records have".to_owned()),

@@ -219,12 +219,12 @@ impl Comparing {
             return Ok(finding(what, None));
         }
         let pool = BufferPool::new(0);
-        for row in 0..stored_keys.len() {
+        for (row, key) in stored_keys.iter().enumerate() {
             let (one, other) = (stored.fetch(&[row], &pool), again.fetch(&[row], &pool));
             let (one, other) = match (one, other) {
                 (Ok(one), Ok(other)) => (one, other),
                 (Err(error), _) | (_, Err(error)) => {
-                    return Ok(finding(format!("{}: {error}", self.place(record, row, stored_keys[row])), None));
+                    return Ok(finding(format!("{}: {error}", place(record, row, *key)), None));
                 }
             };
             for (at, column) in self.columns.iter().enumerate() {
@@ -232,7 +232,7 @@ impl Comparing {
                 if values(&one[at]) != values(&other[at]) {
                     let step = self.maker(&column.name);
                     let by = step.as_ref().map_or("the source".to_owned(), |step| format!("step `{step}`"));
-                    let place = self.place(record, row, stored_keys[row]);
+                    let place = place(record, row, *key);
                     return Ok(finding(format!("{place}: column `{}`, made by {by}, differs", column.name), step));
                 }
             }
@@ -246,15 +246,16 @@ impl Comparing {
         let column = self.offline.outputs.get(at)?;
         self.offline.calls.iter().find(|call| call.outputs.contains(column)).map(|call| call.step.clone())
     }
+}
 
-    fn place(&self, record: &ShardRecord, row: usize, key: RowKey) -> String {
-        let mut before = 0;
-        for fragment in &record.fragments {
-            if (row as u64) < before + fragment.rows {
-                return format!("row {row}, of {}", fragment.path);
-            }
-            before += fragment.rows;
+/// Where a row comes from, in words.
+fn place(record: &ShardRecord, row: usize, key: RowKey) -> String {
+    let mut before = 0;
+    for fragment in &record.fragments {
+        if (row as u64) < before + fragment.rows {
+            return format!("row {row}, of {}", fragment.path);
         }
-        format!("row {row}, key {:032x}", u128::from_be_bytes(key.0))
+        before += fragment.rows;
     }
+    format!("row {row}, key {:032x}", u128::from_be_bytes(key.0))
 }

@@ -104,7 +104,7 @@ impl ArgKind {
     pub fn check(self, value: &ArgValue) -> Result<ArgValue, String> {
         let wrong = || format!("expected {}, found {} ({value})", self.expected(), value.kind());
         match (self, value) {
-            (Self::Bool, ArgValue::Bool(_)) => Ok(value.clone()),
+            (Self::Bool, ArgValue::Bool(_)) | (Self::Text, ArgValue::Text(_)) => Ok(value.clone()),
             (Self::Int(low, high), ArgValue::Int(number)) if (low..=high).contains(number) => Ok(value.clone()),
             (Self::Float(low, high), _) => {
                 let number = as_float(value).ok_or_else(wrong)?;
@@ -138,7 +138,6 @@ impl ArgKind {
             {
                 Ok(value.clone())
             }
-            (Self::Text, ArgValue::Text(_)) => Ok(value.clone()),
             (Self::Names, ArgValue::Text(_)) => Ok(ArgValue::List(vec![value.clone()])),
             _ => Err(wrong()),
         }

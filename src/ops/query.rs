@@ -22,7 +22,7 @@ pub type QueryError = (String, Option<String>);
 /// The columns that a query reads, by their places among `columns`.
 ///
 /// # Errors
-/// As for [`query_columns`].
+/// When it isn't a query over them, or isn't deterministic.
 pub fn query_inputs(text: &str, columns: &[NamedColumn]) -> Result<Vec<usize>, QueryError> {
     let (context, plan) = planned(text, columns)?;
     let plan = context.state().optimize(&plan).map_err(|error| (plain(&error), None))?;

@@ -29,7 +29,7 @@ impl ColumnKernel for FileReads {
         let digests: Option<&BinaryViewArray> = digests.transpose()?;
         let mut failures = Vec::new();
         let mut last: Option<(&str, Bytes)> = None;
-        let mut contents = Vec::with_capacity(inputs.first().map_or(0, |input| input.len()));
+        let mut contents = Vec::with_capacity(inputs.first().map_or(0, Array::len));
         for (row, path) in paths(inputs)?.iter().enumerate() {
             let path = path.unwrap_or_default();
             // Rows that an expansion or a join made of one file stand side by side.

@@ -91,6 +91,7 @@ struct Tally {
     classes: BTreeMap<String, usize>,
 }
 
+#[expect(clippy::print_stdout, reason = "refused pipelines are for whoever asks for them")]
 fn check(seed: u64, folder: &Path, tally: &mut Tally) -> Result<(), String> {
     let text = pipeline_text(seed);
     let source = SourceText { name: "p.toml".to_owned(), text: text.clone().into() };
@@ -167,6 +168,7 @@ fn check(seed: u64, folder: &Path, tally: &mut Tally) -> Result<(), String> {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the tally is for people")]
 fn random_pipelines_give_one_stream() {
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
     let (wanted, first) = (number("PARBAKE_DAGS", 200), number("PARBAKE_SEED", 1));

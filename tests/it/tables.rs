@@ -17,7 +17,8 @@ const BUILD: [&str; 8] = ["build", "p.toml", "--out", "D", "--profile-seconds", 
 
 #[test]
 fn a_fraction_among_whole_numbers_is_a_bad_row_and_not_cut_off() {
-    let mut lines: String = (0..1100).map(|id| format!("{{\"id\": {id}, \"v\": 1}}\n")).collect();
+    let line = |id: u32| format!("{{\"id\": {id}, \"v\": 1}}\n");
+    let mut lines = (0..1100).map(line).collect::<Vec<_>>().concat();
     lines.push_str("{\"id\": 1100, \"v\": 2.7}\n{\"id\": 1101, \"v\": \"3\"}\n{\"id\": 1102}\nnot json\n{\"id\": 1104, \"v\": 5}\n");
     let strict = project(&[("t.jsonl", &lines)], "[source]\njsonl = \"t.jsonl\"\n");
     let ran = strict.run(&BUILD);
@@ -54,7 +55,8 @@ fn other_files_may_have_fewer_columns_that_nobody_reads_or_no_rows() {
 
 #[test]
 fn nothing_left_is_an_empty_data_set() {
-    let lines: String = (0..3000).map(|id| format!("{{\"id\": {id}, \"t\": \"x\"}}\n")).collect();
+    let line = |id: u32| format!("{{\"id\": {id}, \"t\": \"x\"}}\n");
+    let lines = (0..3000).map(line).collect::<Vec<_>>().concat();
     let few = project(
         &[("t.jsonl", &lines)],
         "[source]\njsonl = \"t.jsonl\"\n[[step]]\nfilter = \"id > 2990\"\n[[step]]\nop = \"text.bytes\"\nin = \"t\"\n",

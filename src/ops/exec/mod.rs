@@ -303,7 +303,7 @@ impl ExpandKernel for Commanded {
         let from = arrow::compute::cast(from, &DataType::Int64).map_err(|error| self.fail(error))?;
         let from = from.as_primitive::<Int64Type>();
         let mut before = 0;
-        for row in from.iter() {
+        for row in from {
             let row = row.and_then(|row| usize::try_from(row).ok()).filter(|row| *row < rows && *row >= before);
             let row = row.ok_or_else(|| {
                 self.fail(format!("gave a `{ROW}` that isn't between 0 and {} in ascending order", rows - 1))

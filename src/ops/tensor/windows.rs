@@ -109,7 +109,7 @@ impl ExpandKernel for Stretches {
             tensors.shape(row, &mut shape);
             let data = tensors.data(row);
             let length = shape[0];
-            let element = if length == 0 { 0 } else { data.len() / length };
+            let element = data.len().checked_div(length).unwrap_or(0);
             let count = self.params.count(length);
             counts.push(count);
             for window in 0..count {

@@ -61,7 +61,7 @@ impl ColumnKernel for Numbers {
     fn run(&self, inputs: &[ArrayRef]) -> Result<Made, KernelError> {
         let texts = inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or("the input isn't text")?;
         let (mut rows, mut shapes) = (Vec::with_capacity(texts.len()), Vec::with_capacity(texts.len()));
-        for text in texts.iter() {
+        for text in texts {
             let bytes = text.unwrap_or_default().as_bytes();
             let numbers: Vec<i32> = bytes.iter().map(|byte| i32::from(*byte) + self.offset).collect();
             shapes.push(i32::try_from(numbers.len()).map_err(|error| error.to_string())?);

@@ -57,7 +57,7 @@ impl ExpandKernel for Separator {
     fn run(&self, inputs: &[ArrayRef]) -> Result<Expanded, KernelError> {
         let texts = inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or("the input isn't text")?;
         let (mut counts, mut pieces, mut positions) = (Vec::with_capacity(texts.len()), Vec::new(), Vec::new());
-        for text in texts.iter() {
+        for text in texts {
             let before = pieces.len();
             let found = text.unwrap_or_default().split(self.0.as_str()).map(str::trim);
             pieces.extend(found.filter(|piece| !piece.is_empty()));

@@ -232,9 +232,10 @@ impl<'s> Lowering<'s> {
         let reads: Vec<RelationId> =
             step.reads.iter().map(|relation| self.relation_places.get(relation).copied()).collect::<Option<_>>()?;
         let makes_rows = self.scope.relations[step.relation].maker == Maker::Step(step.at);
-        let relation = match makes_rows {
-            true => self.add_relation(step.relation, Producer::Step(id)),
-            false => *self.relation_places.get(&step.relation)?,
+        let relation = if makes_rows {
+            self.add_relation(step.relation, Producer::Step(id))
+        } else {
+            *self.relation_places.get(&step.relation)?
         };
         let mut outputs = Vec::new();
         for output in &step.outputs {

@@ -279,8 +279,8 @@ impl Rows<'_, '_> {
             self.refuse_random("sql", list);
         }
         let mut args = args.clone();
-        let names = inputs.iter().map(|at| ArgValue::Text(scope.columns[*at].name.clone())).collect();
-        args.0.insert(COLUMNS.to_owned(), ArgValue::List(names));
+        let read = inputs.iter().map(|at| ArgValue::Text(scope.columns[*at].name.clone())).collect();
+        args.0.insert(COLUMNS.to_owned(), ArgValue::List(read));
         let types: Vec<_> = inputs.iter().filter_map(|input| scope.columns[*input].column_type.clone()).collect();
         for input in &inputs {
             scope.columns[*input].read = true;

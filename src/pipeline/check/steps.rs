@@ -230,7 +230,7 @@ impl StepChecker<'_> {
     ) -> Vec<(String, Span)> {
         // An unknown op's columns are guessed from the op that was probably meant: what reads them isn't in error.
         let meant = op.or_else(|| self.meant());
-        let Some(info) = meant.map(|op| op.info()) else { return outs.unwrap_or_default() };
+        let Some(info) = meant.map(ErasedOp::info) else { return outs.unwrap_or_default() };
         let makes_none = info.products.is_empty() && matches!(info.rows, RowsClass::Filter | RowsClass::Relational);
         // A command makes what it says that it makes.
         let is_command = info.name.starts_with("exec");

@@ -101,10 +101,11 @@ fn lower_maps(graph: &mut Graph, id: StepId) -> Vec<String> {
             let (steps, comes_out) = readers(graph, *output);
             let by_steps = steps.iter().all(|reader| {
                 let reader = graph.step(*reader);
-                match reader.rows().is_row_local() {
-                    true => sees_filtered(reader.relation),
+                if reader.rows().is_row_local() {
+                    sees_filtered(reader.relation)
+                } else {
                     // What a step puts together it reads from the relation that it names.
-                    false => reader.reads.iter().all(|relation| sees_filtered(*relation)),
+                    reader.reads.iter().all(|relation| sees_filtered(*relation))
                 }
             });
             by_steps && (!comes_out || sees_filtered(graph.output_relation))

@@ -77,7 +77,8 @@ fn exchange(graph: &mut Graph, above: StepId, below: StepId) {
     lower_step.inputs = vec![x];
     lower_step.outputs[0] = y;
     graph.columns[y.0].column_type = chosen[0].clone();
-    graph.columns[y.0].name = graph.columns[z.0].name.clone();
+    let name = graph.columns[z.0].name.clone();
+    graph.columns[y.0].name = name;
     graph.columns[y.0].relation = rows;
     graph.columns[y.0].producer = crate::pipeline::Producer::Step(below);
     let map_step = &mut graph.steps[above.0];
