@@ -28,7 +28,9 @@ fn bitmap(width: u32, height: u32, seed: u64) -> Vec<u8> {
     for field in [0, stride * height, 2835, 2835, 0, 0] {
         file.extend(u32::to_le_bytes(field));
     }
-    file.extend((0..stride * height).map(|_| draw.next().to_le_bytes()[0]));
+    // A black corner: the one element that a cast of normalized pictures can't take.
+    file.extend([0; 3]);
+    file.extend((3..stride * height).map(|_| draw.next().to_le_bytes()[0]));
     file
 }
 
