@@ -173,7 +173,7 @@ fn check(seed: u64, folder: &Path, tally: &mut Tally) -> Result<(), String> {
 #[expect(clippy::print_stdout, reason = "the tally is for people")]
 fn random_pipelines_give_one_stream() {
     let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(default);
-    let (wanted, first) = (number("PARBAKE_DAGS", 200), number("PARBAKE_SEED", 1));
+    let (wanted, first) = (number("PARBAKE_DAGS", 250), number("PARBAKE_SEED", 1));
     let next = std::sync::atomic::AtomicU64::new(first);
     let tally = std::sync::Mutex::new(Tally::default());
     let failures = std::sync::Mutex::new(Vec::new());
