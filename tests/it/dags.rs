@@ -34,7 +34,8 @@ fn bitmap(width: u32, height: u32, seed: u64) -> Vec<u8> {
     file
 }
 
-fn lay_out(folder: &Path) {
+/// Writes the three sources.
+pub fn lay_out(folder: &Path) {
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -13,6 +13,7 @@ mod project;
 mod pyarrow;
 mod random_pipeline;
 mod rebuild;
+mod rewrites;
 mod runs;
 mod streams;
 mod tables;
