@@ -48,6 +48,7 @@ pub static OPS: &[&dyn ErasedOp] = &[
     &image::CenterCrop,
     &image::RandomCrop,
     &image::RandomFlip,
+    &image::ColorJitter,
     &image::Normalize,
     &text::Bytes,
     &text::Split,

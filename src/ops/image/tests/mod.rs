@@ -5,6 +5,7 @@
 mod decode_errors;
 mod decode_reference;
 mod draws;
+mod jitter_reference;
 mod resize_reference;
 
 use std::path::Path;
