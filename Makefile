@@ -29,3 +29,4 @@ $(PYTHON_ENV)/ready:
 PYTHON ?= python3
 reference:
 	$(PYTHON) tests/reference/make_image_reference.py fixtures/photos tests/reference/image
+	$(PYTHON) tests/reference/make_jitter_reference.py fixtures/photos tests/reference/image/jitter.json

@@ -16,7 +16,7 @@ use super::notes::{BadRow, Notes, ShardOutcome, ShardTask};
 use super::places::Places;
 use super::program_map::{program_exec, stored_columns};
 use super::progress::Progress;
-use super::relations::{Planner, Relations, SpoolPlace};
+use super::relations::{Planner, Relations, SpoolPlace, merge_reserve};
 use super::scan::{Scan, ScanOptions};
 use super::sink_exec::ShardSinkExec;
 use super::spool::{Spool, SpoolWriter};
@@ -72,7 +72,7 @@ pub struct Job {
 const WAITING: usize = 1;
 
 /// The most memory that operators which can spill may hold.
-const MEMORY_LIMIT: usize = 512 << 20;
+pub const MEMORY_LIMIT: usize = 512 << 20;
 
 fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread()
@@ -82,12 +82,13 @@ fn runtime(threads: usize) -> Result<tokio::runtime::Runtime> {
         .map_err(|error| Error::internal("the runtime", error))
 }
 
-fn environment() -> Result<Arc<RuntimeEnv>> {
-    RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(MEMORY_LIMIT))).build_arc().map_err(unwrap)
+fn environment(memory_limit: usize) -> Result<Arc<RuntimeEnv>> {
+    RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory_limit))).build_arc().map_err(unwrap)
 }
 
-fn context(threads: usize, environment: Arc<RuntimeEnv>) -> Arc<TaskContext> {
-    let config = SessionConfig::new().with_target_partitions(threads).with_batch_size(1024);
+fn context(threads: usize, memory_limit: usize, environment: Arc<RuntimeEnv>) -> Arc<TaskContext> {
+    let mut config = SessionConfig::new().with_target_partitions(threads).with_batch_size(1024);
+    config.options_mut().execution.sort_spill_reservation_bytes = merge_reserve(memory_limit);
     Arc::new(TaskContext::default().with_session_config(config).with_runtime(environment))
 }
 
@@ -101,7 +102,7 @@ pub fn run(job: Job) -> Result<Vec<ShardOutcome>> {
     let runtime = runtime(threads)?;
     let progress = Arc::clone(&job.progress);
     let plan = plan(job);
-    let context = context(threads, environment()?);
+    let context = context(threads, MEMORY_LIMIT, environment(MEMORY_LIMIT)?);
     let outcomes = runtime.block_on(async {
         let mut shards = futures::stream::iter(0..tasks)
             .map(|partition| {
@@ -183,7 +184,7 @@ pub fn gather(
 ) -> Result<Gathered> {
     let threads = relations.jobs.max(1);
     let runtime = runtime(threads)?;
-    let environment = environment()?;
+    let environment = environment(relations.memory_limit)?;
     let planner = Planner::new(relations, Arc::clone(&environment));
     let graph = relations.graph;
     let named: Vec<NamedColumn> = columns
@@ -196,7 +197,7 @@ pub fn gather(
         let places = Places::of(graph, base);
         let paths = paths_read_later(graph, columns);
         let mut writer = SpoolWriter::new(&place.path, &plan.schema(), &named, place.rows_per_part, places, paths)?;
-        let context = context(threads, environment);
+        let context = context(threads, relations.memory_limit, environment);
         for partition in 0..plan.properties().output_partitioning().partition_count() {
             let mut rows = plan.execute(partition, Arc::clone(&context)).map_err(unwrap)?;
             while let Some(batch) = rows.next().await {

@@ -23,7 +23,7 @@ mod scan;
 mod sink_exec;
 mod spool;
 
-pub use job::{Gathered, Job, ShardFile, ShardStore, gather, keys, run};
+pub use job::{Gathered, Job, MEMORY_LIMIT, ShardFile, ShardStore, gather, keys, run};
 pub use notes::{BadRow, ShardOutcome, ShardTask};
 pub use progress::Progress;
 pub use relations::{Relations, SpoolPlace};

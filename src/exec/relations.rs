@@ -39,6 +39,8 @@ pub struct Relations<'g> {
     pub batch_bytes: u64,
     /// The files of each source, dealt to tasks.
     pub tasks: Vec<Vec<ShardTask>>,
+    /// The most memory in bytes that operators which can spill hold before they do.
+    pub memory_limit: usize,
     /// What happens to bad rows.
     pub on_error: OnError,
     /// How far it is.
@@ -78,6 +80,8 @@ impl<'g> Planner<'g> {
             session_config().with_target_partitions(partitions.max(1)).with_batch_size(1024);
         // A hash join holds one side in memory; a merge join sorts both, and sorts spill.
         config.options_mut().optimizer.prefer_hash_join = false;
+        // What each sort keeps back for merging what it has spilled: several of them share the memory.
+        config.options_mut().execution.sort_spill_reservation_bytes = merge_reserve(self.relations.memory_limit);
         SessionContext::new_with_config_rt(config, Arc::clone(&self.runtime))
     }
 
@@ -285,4 +289,9 @@ pub struct SpoolPlace {
     pub path: PathBuf,
     /// Rows of a part, on average.
     pub rows_per_part: u32,
+}
+
+/// Bytes that a sort keeps back to merge what it has spilled.
+pub fn merge_reserve(memory_limit: usize) -> usize {
+    (memory_limit / 64).clamp(1 << 20, 10 << 20)
 }

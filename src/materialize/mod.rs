@@ -7,7 +7,7 @@ pub mod verify;
 
 use std::path::Path;
 
-pub use pending::{Built, Pending, Request, definition};
+pub use pending::{Built, Pending, Request, definition, relations};
 pub use rows::base_rows;
 
 use crate::diag::Result;

@@ -435,6 +435,7 @@ pub fn relations<'g>(graph: &'g Graph, files: &Arc<Files>, options: CompileOptio
         jobs,
         batch_bytes: BATCH_BYTES,
         tasks: graph.sources.iter().map(|source| deal(&source.listing)).collect(),
+        memory_limit: exec::MEMORY_LIMIT,
         on_error: graph.on_error,
         progress: Arc::default(),
     }

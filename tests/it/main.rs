@@ -15,6 +15,7 @@ mod random_pipeline;
 mod rebuild;
 mod rewrites;
 mod runs;
+mod spill;
 mod streams;
 mod tables;
 mod tidy;

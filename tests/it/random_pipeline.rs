@@ -201,7 +201,10 @@ impl Writer {
             15 => {
                 let input = self.column(&[Kind::Image, Kind::ImageF32])?;
                 let frozen = if self.draw.chance(30) { "\nvariants = 2" } else { "" };
-                let op = match self.draw.below(2) {
+                let op = match self.draw.below(3) {
+                    2 if input.kind == Kind::Image => {
+                        format!("op = \"image.color_jitter\"\nbrightness = 0.5\nhue = 0.2{frozen}")
+                    }
                     0 => format!("op = \"image.random_crop\"\nsize = [2, 2]{frozen}"),
                     _ => format!("op = \"image.random_flip\"{frozen}"),
                 };
