@@ -416,6 +416,7 @@ pub fn source_scan(graph: &Graph, source: usize) -> Result<Scan> {
 }
 
 /// What is needed to put a graph's rows together.
+#[must_use]
 pub fn relations<'g>(graph: &'g Graph, files: &Arc<Files>, options: CompileOptions, jobs: usize) -> Relations<'g> {
     let deal = |listing: &Listing| {
         let files_per_task = store::files_per_shard(listing, None, None);

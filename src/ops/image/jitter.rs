@@ -106,13 +106,19 @@ impl Change {
     /// Changes RGB pixels in place, as Pillow does.
     pub fn apply(self, pixels: &mut [u8]) {
         match self {
-            Self::Brightness(factor) => pixels.iter_mut().for_each(|value| *value = blend(0, *value, factor)),
+            Self::Brightness(factor) => {
+                for value in pixels.iter_mut() {
+                    *value = blend(0, *value, factor);
+                }
+            }
             Self::Contrast(factor) => {
                 let count = (pixels.len() / 3).max(1) as f64;
                 let sum: u64 = pixels.as_chunks::<3>().0.iter().map(|pixel| u64::from(grey(*pixel))).sum();
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a mean of u8 values")]
                 let mean = (sum as f64 / count + 0.5) as u8;
-                pixels.iter_mut().for_each(|value| *value = blend(mean, *value, factor));
+                for value in pixels.iter_mut() {
+                    *value = blend(mean, *value, factor);
+                }
             }
             Self::Saturation(factor) => {
                 for pixel in pixels.as_chunks_mut::<3>().0 {
@@ -203,7 +209,9 @@ impl RowRunner for Runner {
         let changes = self.0.draw(random);
         let pixels = out.allocate(DType::U8, input.shape)?;
         pixels.copy_from_slice(input.data);
-        changes.into_iter().for_each(|change| change.apply(pixels));
+        for change in changes {
+            change.apply(pixels);
+        }
         Ok(())
     }
 }
