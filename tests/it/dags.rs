@@ -225,6 +225,10 @@ fn random_pipelines_give_one_stream() {
     assert!(tally.refused * 3 <= tally.pipelines, "{} of {} refused", tally.refused, tally.pipelines);
     assert!(tally.rows > tally.pipelines, "{} rows of {} pipelines", tally.rows, tally.pipelines);
     // A flip or a crop may draw the same twice for all rows of a small pipeline; most don't.
+    // Of a few pipelines nothing of the kind can be said.
+    if wanted < 200 {
+        return;
+    }
     assert!(
         tally.random_columns_that_differ * 2 > tally.random_columns,
         "{} of {} random columns differ",
