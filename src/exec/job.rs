@@ -19,9 +19,9 @@ use super::progress::Progress;
 use super::relations::{Planner, Relations, SpoolPlace, merge_reserve};
 use super::scan::{Scan, ScanOptions};
 use super::sink_exec::ShardSinkExec;
-use super::spool::{Spool, SpoolWriter};
+use super::spool::{FilesReadLater, Spool, SpoolWriter};
 use crate::diag::{Error, Result};
-use crate::pipeline::{Action, ColumnId, Files, Graph, OnError, Program, RelationId, base_name};
+use crate::pipeline::{ColumnId, Files, OnError, Program, RelationId, base_name};
 use crate::types::{Codec, Fingerprint, NamedColumn, RowKey};
 
 /// Where shards go.
@@ -195,8 +195,8 @@ pub fn gather(
         let rows = planner.base(base, columns).await.map_err(unwrap)?;
         let plan = planner.sort(rows).await.map_err(unwrap)?;
         let places = Places::of(graph, base);
-        let paths = paths_read_later(graph, columns);
-        let mut writer = SpoolWriter::new(&place.path, &plan.schema(), &named, place.rows_per_part, places, paths)?;
+        let later = FilesReadLater::of(graph, columns);
+        let mut writer = SpoolWriter::new(&place.path, &plan.schema(), &named, place.rows_per_part, places, later)?;
         let context = context(threads, relations.memory_limit, environment);
         for partition in 0..plan.properties().output_partitioning().partition_count() {
             let mut rows = plan.execute(partition, Arc::clone(&context)).map_err(unwrap)?;
@@ -215,14 +215,6 @@ pub fn gather(
     let sources = planner.source_notes.iter();
     let bad = sources.clone().chain([&planner.joined_notes]).flat_map(|notes| notes.all_bad()).collect();
     Ok(Gathered { spool, bad, digests: sources.map(|notes| notes.all_digests()).collect() })
-}
-
-/// The places of the columns that hold paths of files which steps behind read.
-fn paths_read_later(graph: &Graph, columns: &[ColumnId]) -> Vec<usize> {
-    let is_read = |id: &ColumnId| {
-        graph.steps.iter().any(|step| matches!(step.action, Action::Read(_)) && step.inputs.contains(id))
-    };
-    (0..columns.len()).filter(|at| is_read(&columns[*at])).collect()
 }
 
 /// The row keys of spooled rows.

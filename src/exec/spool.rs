@@ -13,6 +13,7 @@ use arrow::ipc::writer::FileWriter;
 use super::batches::keys_of;
 use super::places::Places;
 use crate::diag::{Error, Result};
+use crate::pipeline::{Action, ColumnId, Graph};
 use crate::types::row_digest::value_digests;
 use crate::types::{Fingerprint, FingerprintBuilder, NamedColumn, RowKey};
 use crate::world::files;
@@ -20,25 +21,36 @@ use crate::world::files;
 /// A part of the rows: a shard's.
 #[derive(Debug, Clone)]
 pub struct Part {
-    /// What its rows are made of.
+    /// What its rows are made of, and the state of the files that they name.
     pub digest: Fingerprint,
     /// How many they are.
     pub rows: u64,
     batches: Range<usize>,
-    /// The paths of files that its rows refer to.
-    file_paths: BTreeSet<String>,
 }
 
-impl Part {
-    /// The digest of its rows and of the state (size and time) of the files that they name, of those that are known.
-    #[must_use]
-    pub fn with_files(&self, states: &BTreeMap<String, (u64, i64)>) -> Fingerprint {
-        let mut builder = FingerprintBuilder::new("part with files");
-        builder.fingerprint(self.digest);
-        for (path, (size, modified_ns)) in self.file_paths.iter().filter_map(|text| states.get_key_value(text)) {
-            builder.text(path).number(*size).bytes(&modified_ns.to_le_bytes());
-        }
-        builder.finish()
+/// The files that steps behind spooled rows read, by the paths that the rows hold.
+#[derive(Debug, Default)]
+pub struct FilesReadLater {
+    /// The columns that hold paths, by their places, each with the source whose files are read.
+    columns: Vec<(usize, usize)>,
+    /// Size and time of each file, by source and path: files of two sources may have the same path.
+    states: BTreeMap<(usize, String), (u64, i64)>,
+}
+
+impl FilesReadLater {
+    /// Those of spooled rows with those columns.
+    pub fn of(graph: &Graph, columns: &[ColumnId]) -> Self {
+        let read = graph.steps.iter().filter_map(|step| match step.action {
+            Action::Read(source) => Some((columns.iter().position(|id| step.inputs.contains(id))?, source)),
+            Action::Op(_) => None,
+        });
+        let columns: BTreeSet<(usize, usize)> = read.collect();
+        let sources: BTreeSet<usize> = columns.iter().map(|(_, source)| *source).collect();
+        let files = sources.into_iter().flat_map(|source| {
+            let fragments = &graph.sources[source].listing.fragments;
+            fragments.iter().map(move |of| ((source, of.path.clone()), (of.size, of.modified_ns)))
+        });
+        Self { columns: columns.into_iter().collect(), states: files.collect() }
     }
 }
 
@@ -75,12 +87,7 @@ impl Spool {
     ///
     /// # Errors
     /// When there is no such part, or the spool is damaged.
-    pub fn rows_of(&self, part: usize) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
-        self.read(part)
-    }
-
-    /// The rows of a part.
-    pub(super) fn read(&self, part: usize) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
+    pub fn read(&self, part: usize) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send + use<>> {
         let batches = self.parts.get(part).map(|part| part.batches.clone());
         let batches = batches.ok_or_else(|| Error::internal("the spool", format!("there is no part {part}")))?;
         let path = self.path.clone();
@@ -117,9 +124,9 @@ pub struct SpoolWriter {
     part_rows: u64,
     part_bytes: usize,
     digest: FingerprintBuilder,
-    /// The columns that hold paths of files which are read later, by their places.
-    paths: Vec<usize>,
-    file_paths: BTreeSet<String>,
+    later: FilesReadLater,
+    /// The files that the rows of the part name, by source and path.
+    named_files: BTreeSet<(usize, String)>,
 }
 
 impl SpoolWriter {
@@ -130,7 +137,7 @@ impl SpoolWriter {
         columns: &[NamedColumn],
         rows_per_part: u32,
         places: Places,
-        paths: Vec<usize>,
+        later: FilesReadLater,
     ) -> Result<Self> {
         let file = BufWriter::with_capacity(1 << 20, files::create(path)?);
         let spool = Spool { path: path.to_owned(), parts: Vec::new(), places };
@@ -145,8 +152,8 @@ impl SpoolWriter {
             part_rows: 0,
             part_bytes: 0,
             digest: FingerprintBuilder::new("part"),
-            paths,
-            file_paths: BTreeSet::new(),
+            later,
+            named_files: BTreeSet::new(),
         })
     }
 
@@ -167,9 +174,9 @@ impl SpoolWriter {
                 self.close_part();
             }
             self.digest.bytes(&key.0).bytes(&digest.0);
-            for path in &self.paths {
-                if let Some(texts) = batch.column(path + 2).as_string_opt::<i32>() {
-                    self.file_paths.insert(texts.value(row).to_owned());
+            for (column, source) in &self.later.columns {
+                if let Some(texts) = batch.column(column + 2).as_string_opt::<i32>() {
+                    self.named_files.insert((*source, texts.value(row).to_owned()));
                 }
             }
             self.part_rows += 1;
@@ -202,10 +209,16 @@ impl SpoolWriter {
     }
 
     fn close_part(&mut self) {
-        let digest = std::mem::replace(&mut self.digest, FingerprintBuilder::new("part")).finish();
-        let file_paths = std::mem::take(&mut self.file_paths);
+        let mut digest = std::mem::replace(&mut self.digest, FingerprintBuilder::new("part"));
+        for file in std::mem::take(&mut self.named_files) {
+            if let Some((size, modified_ns)) = self.later.states.get(&file) {
+                let (source, path) = &file;
+                digest.number(*source as u64).text(path).number(*size).bytes(&modified_ns.to_le_bytes());
+            }
+        }
+        let digest = digest.finish();
         let batches = self.part_start..self.batches;
-        self.spool.parts.push(Part { digest, rows: self.part_rows, batches, file_paths });
+        self.spool.parts.push(Part { digest, rows: self.part_rows, batches });
         self.part_start = self.batches;
         (self.part_rows, self.part_bytes) = (0, 0);
     }

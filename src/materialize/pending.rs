@@ -1,6 +1,6 @@
 //! What a build has to do, and doing it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::files;
 use super::shards::{Desk, Shards, Wanted as WantedShard, quarantined};
 use crate::diag::{Error, Result};
-use crate::exec::{self, Gathered, Job, Progress, Relations, Scan, ShardTask, SpoolPlace, gather};
+use crate::exec::{self, Gathered, Job, Progress, Relations, Scan, ShardStore, ShardTask, SpoolPlace, gather};
 use crate::format::{FileSource, Fragment, Listing, SourceKind};
 use crate::pipeline::{
     CompileOptions, Compiled, Cut, Files, Graph, OnError, Producer, Program, ROWS, RelationId, gathered_fingerprint,
@@ -308,7 +308,12 @@ impl<'a> Pending<'a> {
                 ids.push(record.id);
             }
         }
-        let job = Job {
+        Ok((self.job(scan, tasks, jobs), ids))
+    }
+
+    /// The job of making the shards of those tasks, which puts them nowhere yet and tells nobody how far it is.
+    fn job(&self, scan: Scan, tasks: Vec<ShardTask>, jobs: usize) -> Job {
+        Job {
             scan,
             files: Arc::clone(&self.files),
             tasks,
@@ -320,8 +325,7 @@ impl<'a> Pending<'a> {
             batch_bytes: BATCH_BYTES,
             store: None,
             progress: Arc::default(),
-        };
-        Ok((job, ids))
+        }
     }
 
     fn source_scan(&self) -> Result<Scan> {
@@ -338,12 +342,10 @@ impl<'a> Pending<'a> {
         let Gathered { spool, bad, digests } = gather(&relations, self.base, &self.offline.inputs, &place)?;
         self.manifest.left_out = bad.iter().map(quarantined).collect::<Vec<Quarantined>>();
         self.manifest.inputs = inputs(self.graph, &digests);
-        let states = self.file_states();
         self.freshness.shards.clear();
         self.tasks.clear();
         for (at, part) in spool.parts().iter().enumerate() {
-            let digest = part.with_files(&states);
-            let id = store::part_fingerprint(self.manifest.definition, digest);
+            let id = store::part_fingerprint(self.manifest.definition, part.digest);
             let strict = self.manifest.on_error == OnError::Fail;
             let kept = dataset.finished(id).filter(|record| !strict || record.quarantined.is_empty());
             let state = match kept {
@@ -358,29 +360,16 @@ impl<'a> Pending<'a> {
         Ok(Scan::Spool(Arc::new(spool)))
     }
 
-    /// Size and time of every file, by source and path: what a shard holds depends on the files that its rows name.
-    fn file_states(&self) -> BTreeMap<String, (u64, i64)> {
-        let mut states = BTreeMap::new();
-        for source in self.graph.sources.iter().filter(|source| source.kind == SourceKind::Files) {
-            for fragment in &source.listing.fragments {
-                states.insert(fragment.path.clone(), (fragment.size, fragment.modified_ns));
-            }
-        }
-        states
-    }
-
     fn run(&self, dataset: &Dataset, scan: Scan, jobs: usize, progress: Arc<Progress>) -> Result<Vec<ShardRecord>> {
         let definition = self.manifest.definition;
         let spool = match &scan {
             Scan::Spool(spool) => Some(Arc::clone(spool)),
             _ => None,
         };
-        let states = self.file_states();
         let wanted = self.tasks.iter().map(|(_, task)| match spool.as_ref().and_then(|s| s.parts().get(task.part)) {
             Some(part) => {
-                let digest = part.with_files(&states);
-                let id = store::part_fingerprint(definition, digest);
-                WantedShard { id, fragments: Vec::new(), part: Some(digest) }
+                let id = store::part_fingerprint(definition, part.digest);
+                WantedShard { id, fragments: Vec::new(), part: Some(part.digest) }
             }
             None => {
                 let id = store::shard_fingerprint(definition, &task.fragments);
@@ -388,20 +377,9 @@ impl<'a> Pending<'a> {
             }
         });
         let shards = Arc::new(Shards::new(dataset.clone(), wanted.collect()));
-        let job = Job {
-            scan,
-            files: Arc::clone(&self.files),
-            tasks: self.tasks.iter().map(|(_, task)| task.clone()).collect(),
-            program: self.offline.program.clone(),
-            structure: self.structure.clone(),
-            codec: self.manifest.codec,
-            on_error: self.manifest.on_error,
-            jobs,
-            batch_bytes: BATCH_BYTES,
-            store: Some(Arc::new(Desk(Arc::clone(&shards)))),
-            progress,
-        };
-        exec::run(job)?;
+        let tasks = self.tasks.iter().map(|(_, task)| task.clone()).collect();
+        let store: Arc<dyn ShardStore> = Arc::new(Desk(Arc::clone(&shards)));
+        exec::run(Job { store: Some(store), progress, ..self.job(scan, tasks, jobs) })?;
         shards.finished()
     }
 }

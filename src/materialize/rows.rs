@@ -41,7 +41,7 @@ pub fn base_rows(
         if taken >= wanted {
             break;
         }
-        for batch in gathered.spool.rows_of(part)? {
+        for batch in gathered.spool.read(part)? {
             let batch: RecordBatch = batch?;
             let batch = batch.slice(0, batch.num_rows().min(wanted.saturating_sub(taken)));
             taken += batch.num_rows();

@@ -90,3 +90,41 @@ fn a_changed_step_is_named_and_an_online_one_builds_nothing() {
     let value: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(value["built"]["shards_built"], 0, "{out}");
 }
+
+/// Pictures and their masks, in two folders, with the same paths below them: what a mask is made of changes, and the
+/// shards with it, though the joined rows hold the same paths as before.
+#[test]
+fn a_changed_file_is_seen_though_another_source_has_a_file_of_the_same_path() {
+    let steps = "[source.pictures]\nfiles = \"pictures/*.jpg\"\n[source.masks]\nfiles = \"masks/*.jpg\"\n\
+        [[step]]\nfrom = \"pictures\"\njoin = \"masks\"\non = \"path\"\nsuffix = \"_mask\"\n\
+        [[step]]\nop = \"image.decode\"\nin = \"bytes\"\nout = \"picture\"\n\
+        [[step]]\nop = \"image.decode\"\nin = \"bytes_mask\"\nout = \"mask\"\n\
+        [output]\ncolumns = [\"picture\", \"mask\"]\n";
+    let project = Project::new(&[], "", "");
+    fs::write(project.path("p.toml"), steps).unwrap();
+    let copy = |fixture: &str, to: &str| {
+        let to = project.path(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::copy(root().join("fixtures/photos").join(fixture), to).unwrap();
+    };
+    for folder in ["pictures", "masks"] {
+        for (fixture, name) in [("thing/t01.jpg", "one.jpg"), ("thing/t02.jpg", "two.jpg")] {
+            copy(fixture, &format!("{folder}/{name}"));
+        }
+    }
+    for (cut, fixtures) in
+        [("source", ["thing/t03.jpg", "thing/t04.jpg"]), ("decode+decode2", ["plant/p01.jpg", "plant/p02.jpg"])]
+    {
+        let build = |out: &str| {
+            project.done(&["build", "p.toml", "--out", out, "--cut", cut, "--profile-seconds", "0", "--sample", "2"]);
+            project.done(&["stream", out, "--digest"])
+        };
+        let mut before = build(cut);
+        for (folder, fixture) in ["pictures", "masks"].into_iter().zip(fixtures) {
+            copy(fixture, &format!("{folder}/two.jpg"));
+            let (after, anew) = (build(cut), build(&format!("{cut} anew, {folder}")));
+            assert!(after == anew && after != before, "{cut}, {folder}");
+            before = after;
+        }
+    }
+}
