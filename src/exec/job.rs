@@ -21,8 +21,8 @@ use super::scan::{Scan, ScanOptions};
 use super::sink_exec::ShardSinkExec;
 use super::spool::{FilesReadLater, Spool, SpoolWriter};
 use crate::diag::{Error, Result};
-use crate::pipeline::{ColumnId, Files, OnError, Program, RelationId, base_name};
-use crate::types::{Codec, Fingerprint, NamedColumn, RowKey};
+use crate::pipeline::{ColumnId, Files, OnError, Program, RelationId, base_columns};
+use crate::types::{Codec, Fingerprint, RowKey};
 
 /// Where shards go.
 pub trait ShardStore: Send + Sync {
@@ -187,10 +187,7 @@ pub fn gather(
     let environment = environment(relations.memory_limit)?;
     let planner = Planner::new(relations, Arc::clone(&environment));
     let graph = relations.graph;
-    let named: Vec<NamedColumn> = columns
-        .iter()
-        .map(|id| NamedColumn { name: base_name(graph, *id), column_type: graph.column(*id).column_type.clone() })
-        .collect();
+    let named = base_columns(graph, columns);
     let spool = runtime.block_on(async {
         let rows = planner.base(base, columns).await.map_err(unwrap)?;
         let plan = planner.sort(rows).await.map_err(unwrap)?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::ops::{JoinKind, Kernel, Relational};
-use crate::pipeline::{Action, Graph, Producer, RelationId};
+use crate::pipeline::{Graph, Producer, RelationId};
 
 /// How places in the row order of a relation are made up.
 #[derive(Debug, Clone)]
@@ -26,15 +26,7 @@ impl Places {
             }
             Producer::Step(id) => {
                 let step = graph.step(id);
-                let kernel = match step.action {
-                    Action::Op(op) => {
-                        let types: Vec<_> =
-                            step.inputs.iter().map(|input| graph.column(*input).column_type.clone()).collect();
-                        op.bind(&step.args, &types).ok().map(|bound| bound.kernel)
-                    }
-                    Action::Read(_) => None,
-                };
-                match kernel {
+                match graph.kernel(step) {
                     Some(Kernel::Relational(
                         Relational::Join(JoinKind::Inner | JoinKind::Left) | Relational::Distinct,
                     )) => Self::of(graph, step.reads[0]),

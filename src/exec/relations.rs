@@ -9,7 +9,7 @@ use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::prelude::{DataFrame, JoinType, SessionConfig, SessionContext, ident};
 
-use super::batches::{KEY, ORDER, internal, ordered_schema};
+use super::batches::{KEY, ORDER, internal, ordered_schema, wrap};
 use super::combine;
 use super::notes::{Notes, ShardTask};
 use super::places::Places;
@@ -17,11 +17,10 @@ use super::plan_table::PlanTable;
 use super::program_map::{BadPlaces, ordered_program_exec};
 use super::progress::Progress;
 use super::scan::{Scan, ScanOptions};
-use crate::format::SourceKind;
 use crate::ops::expression::session_config;
 use crate::ops::{INPUT, JoinKind, Kernel, Relational};
 use crate::pipeline::{
-    Action, ColumnId, CompileOptions, Files, Graph, OnError, Producer, RelationId, Step, base_name, relation_program,
+    ColumnId, CompileOptions, Files, Graph, OnError, Producer, RelationId, Step, base_columns, relation_program,
 };
 use crate::types::NamedColumn;
 
@@ -89,38 +88,25 @@ impl<'g> Planner<'g> {
         self.session(partitions).read_table(Arc::new(PlanTable::new(plan)))
     }
 
-    /// The rows of a base relation, with those of its columns, named as [`base_name`] says.
+    /// The rows of a base relation, with those of its columns, named as [`base_columns`] says.
     pub async fn base(&self, relation: RelationId, columns: &[ColumnId]) -> Result<Planned> {
         let graph = self.relations.graph;
-        let named: Vec<NamedColumn> = columns
-            .iter()
-            .map(|id| NamedColumn { name: base_name(graph, *id), column_type: graph.column(*id).column_type.clone() })
-            .collect();
+        let named = base_columns(graph, columns);
         match graph.relation(relation).producer {
             Producer::Source(source) => {
                 let options = ScanOptions { batch_bytes: self.relations.batch_bytes, ordered: true };
-                let of = &graph.sources[source];
-                let scan = match of.kind {
-                    SourceKind::Files => {
-                        let files = self.relations.files.get(&of.name).cloned();
-                        Scan::Files(files.ok_or_else(|| internal(format!("there is no source `{}`", of.name)))?)
-                    }
-                    SourceKind::Table(format) => Scan::Table(format, of.root().to_owned()),
-                };
+                let scan = Scan::of(&graph.sources[source], &self.relations.files).map_err(wrap)?;
                 let plan = scan.plan(&named, &options, &self.source_notes[source]);
                 Ok(Planned { plan, sorted: self.source_notes[source].tasks().len() == 1 })
             }
             Producer::Step(id) => {
                 let step = graph.step(id);
-                let Action::Op(op) = step.action else { return Err(internal("a read makes no rows")) };
-                let types: Vec<_> = step.inputs.iter().map(|input| graph.column(*input).column_type.clone()).collect();
-                let bound = op.bind(&step.args, &types).map_err(|error| internal(error.message))?;
-                match bound.kernel {
-                    Kernel::Relational(Relational::Join(kind)) => self.join(step, kind, columns, &named).await,
-                    Kernel::Relational(Relational::Union) => self.union(step, columns, &named).await,
-                    Kernel::Relational(Relational::Distinct) => self.distinct(step, columns, &named).await,
-                    Kernel::Relational(Relational::Sql(text)) => self.sql(step, &text, columns, &named).await,
-                    Kernel::Pack(kernel) => {
+                match graph.kernel(step) {
+                    Some(Kernel::Relational(Relational::Join(kind))) => self.join(step, kind, columns, &named).await,
+                    Some(Kernel::Relational(Relational::Union)) => self.union(step, columns, &named).await,
+                    Some(Kernel::Relational(Relational::Distinct)) => self.distinct(step, columns, &named).await,
+                    Some(Kernel::Relational(Relational::Sql(text))) => self.sql(step, &text, columns, &named).await,
+                    Some(Kernel::Pack(kernel)) => {
                         let rows = self.sorted(step.reads[0], &step.inputs).await?;
                         let places = places_of(&step.outputs, columns)?;
                         Ok(Planned { plan: combine::pack(rows, kernel, places, &named), sorted: true })
@@ -241,9 +227,7 @@ impl<'g> Planner<'g> {
             }));
         }
         let rows = self.rows(step.reads[0], &from).await?;
-        let graph = self.relations.graph;
-        let types: Vec<_> = step.inputs.iter().map(|input| graph.column(*input).column_type.clone()).collect();
-        let digested = combine::digested(rows.plan, types);
+        let digested = combine::digested(rows.plan, self.relations.graph.types(&step.inputs));
         let session = self.session(self.relations.jobs);
         session.register_table("rows", Arc::new(PlanTable::new(digested)))?;
         let wanted: Vec<String> = places.iter().enumerate().map(|(at, place)| format!("c{place} as w{at}")).collect();
@@ -269,8 +253,7 @@ impl<'g> Planner<'g> {
         session.register_table(INPUT, Arc::new(PlanTable::new(input)))?;
         let logical = combine::with_order(session.state().create_logical_plan(text).await?)?;
         let plan = session.state().create_physical_plan(&logical).await?;
-        let graph = self.relations.graph;
-        let types: Vec<_> = step.outputs.iter().map(|output| graph.column(*output).column_type.clone()).collect();
+        let types = self.relations.graph.types(&step.outputs);
         let places = places_of(&step.outputs, columns)?;
         Ok(Planned { plan: combine::queried(plan, types, places, named, step.name.clone()), sorted: true })
     }

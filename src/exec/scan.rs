@@ -17,8 +17,10 @@ use super::nodes::LeafExec;
 use super::notes::{BadRow, Notes};
 use super::spool::Spool;
 use crate::diag::Error;
-use crate::format::{BYTES, DIGEST, FileSource, Fragment, PATH, SIZE, TableFormat, TableReader, batches};
-use crate::pipeline::OnError;
+use crate::format::{
+    BYTES, DIGEST, FileSource, Fragment, PATH, SIZE, Source, SourceKind, TableFormat, TableReader, batches,
+};
+use crate::pipeline::{Files, OnError};
 use crate::types::batch::binary_view_of_rows;
 use crate::types::{Fingerprint, NamedColumn, RowKey};
 
@@ -46,6 +48,20 @@ pub struct ScanOptions {
 }
 
 impl Scan {
+    /// That of a source's rows.
+    ///
+    /// # Errors
+    /// When its files aren't among those that may be read.
+    pub fn of(source: &Source, files: &Files) -> crate::diag::Result<Self> {
+        Ok(match source.kind {
+            SourceKind::Files => {
+                let files = files.get(&source.name).cloned();
+                Self::Files(files.ok_or_else(|| Error::internal("a scan", format!("no source `{}`", source.name)))?)
+            }
+            SourceKind::Table(format) => Self::Table(format, source.root().to_owned()),
+        })
+    }
+
     /// An operator that reads those columns, a partition a task.
     pub fn plan(&self, columns: &[NamedColumn], options: &ScanOptions, notes: &Arc<Notes>) -> Arc<dyn ExecutionPlan> {
         let schema = if options.ordered { ordered_schema(columns) } else { schema(columns) };

@@ -9,7 +9,7 @@ use super::files;
 use super::shards::{Desk, Shards, Wanted as WantedShard, quarantined};
 use crate::diag::{Error, Result};
 use crate::exec::{self, Gathered, Job, Progress, Relations, Scan, ShardStore, ShardTask, SpoolPlace, gather};
-use crate::format::{FileSource, Fragment, Listing, SourceKind};
+use crate::format::{FileSource, Fragment, Listing, Source, SourceKind};
 use crate::pipeline::{
     CompileOptions, Compiled, Cut, Files, Graph, OnError, Producer, Program, ROWS, RelationId, gathered_fingerprint,
 };
@@ -67,10 +67,19 @@ pub const GATHERED_ROWS: u32 = 256;
 /// What stored bytes depend on besides the source files.
 #[must_use]
 pub fn definition(graph: &Graph, cut: &Cut, codec: Codec, options: CompileOptions) -> Fingerprint {
-    let offline = cut.offline_program(graph, options);
-    let gathered = gathered_fingerprint(graph, graph.base(cut.stored), &offline.inputs);
     let structure = structure(&cut.remainder(graph, options));
-    store::definition(&offline.program, gathered, structure.as_ref(), codec)
+    definition_of(graph, cut, &cut.offline_program(graph, options), structure.as_ref(), codec)
+}
+
+fn definition_of(
+    graph: &Graph,
+    cut: &Cut,
+    offline: &Compiled,
+    structure: Option<&Program>,
+    codec: Codec,
+) -> Fingerprint {
+    let gathered = gathered_fingerprint(graph, graph.base(cut.stored), &offline.inputs);
+    store::definition(&offline.program, gathered, structure, codec)
 }
 
 /// Which rows a stored row becomes online, where that is decided by the remainder.
@@ -92,7 +101,7 @@ impl<'a> Pending<'a> {
         let base = graph.base(cut.stored);
         let rows = structure.iter().map(|_| NamedColumn { name: ROWS.to_owned(), column_type: ColumnType::Bytes });
         let columns: Vec<NamedColumn> = offline.program.output_columns().chain(rows).collect();
-        let definition = definition(graph, cut, request.codec, options);
+        let definition = definition_of(graph, cut, &offline, structure.as_ref(), request.codec);
         let listings: Vec<&Listing> = graph.sources.iter().map(|source| &source.listing).collect();
         let readers: Vec<FileSource> =
             graph.sources.iter().map(|source| FileSource::new(source.root())).collect::<Result<_>>()?;
@@ -150,9 +159,9 @@ impl<'a> Pending<'a> {
                 (Freshness { shards, orphans: Vec::new() }, Vec::new(), rows_per_shard)
             }
         };
-        let record = |(source, root): (&crate::format::Source, &std::path::Path)| SourceRecord {
+        let record = |source: &Source| SourceRecord {
             name: source.name.clone(),
-            root: root.to_owned(),
+            root: source.root().to_owned(),
             files: source.kind == SourceKind::Files,
         };
         let manifest = Manifest {
@@ -163,7 +172,7 @@ impl<'a> Pending<'a> {
             parbake: env!("CARGO_PKG_VERSION").to_owned(),
             cut: cut.word.clone(),
             codec: request.codec,
-            sources: graph.sources.iter().map(|source| record((source, source.root()))).collect(),
+            sources: graph.sources.iter().map(record).collect(),
             inputs: Vec::new(),
             left_out: Vec::new(),
             files_per_shard,
@@ -332,7 +341,7 @@ impl<'a> Pending<'a> {
         let Producer::Source(source) = self.graph.relation(self.base).producer else {
             return Err(Error::internal("the build", "rows that were put together are no source's"));
         };
-        source_scan(self.graph, source)
+        Scan::of(&self.graph.sources[source], &self.files)
     }
 
     /// Puts rows together; what was built of the same rows before is taken over.
@@ -382,15 +391,6 @@ impl<'a> Pending<'a> {
         exec::run(Job { store: Some(store), progress, ..self.job(scan, tasks, jobs) })?;
         shards.finished()
     }
-}
-
-/// How the rows of a source are scanned.
-pub fn source_scan(graph: &Graph, source: usize) -> Result<Scan> {
-    let source = &graph.sources[source];
-    Ok(match source.kind {
-        SourceKind::Files => Scan::Files(FileSource::new(source.root())?),
-        SourceKind::Table(format) => Scan::Table(format, source.root().to_owned()),
-    })
 }
 
 /// What is needed to put a graph's rows together.

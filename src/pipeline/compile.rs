@@ -435,9 +435,15 @@ fn add_missing_input(compiler: &mut Compiler<'_>, id: ColumnId) {
     }
 }
 
-/// The name of a column among those that its maker makes: the graph's, numbered where several have it.
+/// Columns of a base relation, with their names among those that their maker makes.
 #[must_use]
-pub fn base_name(graph: &Graph, id: ColumnId) -> String {
+pub fn base_columns(graph: &Graph, ids: &[ColumnId]) -> Vec<NamedColumn> {
+    let named = ids.iter().zip(graph.types(ids));
+    named.map(|(id, column_type)| NamedColumn { name: base_name(graph, *id), column_type }).collect()
+}
+
+/// The name of a column among those that its maker makes: the graph's, numbered where several have it.
+fn base_name(graph: &Graph, id: ColumnId) -> String {
     let column = graph.column(id);
     let Producer::Step(step) = column.producer else { return column.name.clone() };
     let step = graph.step(step);

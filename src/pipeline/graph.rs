@@ -2,7 +2,7 @@
 
 use crate::diag::Span;
 use crate::format::Source;
-use crate::ops::{Args, ErasedOp, RowsClass};
+use crate::ops::{Args, ErasedOp, Kernel, RowsClass};
 use crate::types::ColumnType;
 
 use super::settings::{OnError, PlanSettings};
@@ -180,6 +180,20 @@ impl Graph {
     #[must_use]
     pub fn relation(&self, id: RelationId) -> &Relation {
         &self.relations[id.0]
+    }
+
+    /// The types of those columns.
+    #[must_use]
+    pub fn types(&self, columns: &[ColumnId]) -> Vec<ColumnType> {
+        columns.iter().map(|id| self.column(*id).column_type.clone()).collect()
+    }
+
+    /// What a step's op runs on inputs of such types; none: the step reads files.
+    #[must_use]
+    pub fn kernel(&self, step: &Step) -> Option<Kernel> {
+        let Action::Op(op) = step.action else { return None };
+        // A checked step binds.
+        op.bind(&step.args, &self.types(&step.inputs)).ok().map(|bound| bound.kernel)
     }
 
     /// All steps with their ids, in order.

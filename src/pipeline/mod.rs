@@ -18,7 +18,7 @@ mod segment;
 pub mod settings;
 
 pub use check::{Checked, arguments, check, load};
-pub use compile::{CompileOptions, Compiled, base_name, relation_program, step_program};
+pub use compile::{CompileOptions, Compiled, base_columns, relation_program, step_program};
 pub use cut::{Cut, CutError, all_cuts, cuts, parse_cut};
 pub use fingerprint::gathered_fingerprint;
 pub use graph::{Action, ColumnId, Graph, GraphColumn, Producer, Relation, RelationId, Step, StepId};

@@ -19,6 +19,11 @@ pub struct FileReads(pub FileSource);
 /// The digests of files: reads paths.
 pub struct FileDigests(pub FileSource);
 
+/// A left join has an empty path where there is no partner; what no file holds is empty too, as every value there.
+fn content(files: &FileSource, path: &str) -> crate::diag::Result<Bytes> {
+    if path.is_empty() { Ok(Bytes::new()) } else { files.read_path(path) }
+}
+
 fn paths(inputs: &[ArrayRef]) -> Result<&arrow::array::StringArray, String> {
     inputs.first().and_then(|input| input.as_string_opt::<i32>()).ok_or_else(|| "a path isn't text".to_owned())
 }
@@ -37,7 +42,7 @@ impl ColumnKernel for FileReads {
                 contents.push(content.clone());
                 continue;
             }
-            let content = match self.0.read_path(path) {
+            let content = match content(&self.0, path) {
                 Ok(content) => {
                     let wanted = digests.map(|digests| digests.value(row));
                     if wanted.is_some_and(|wanted| Fingerprint::of_bytes(&content).0.as_slice() != wanted) {
@@ -64,7 +69,7 @@ impl ColumnKernel for FileDigests {
         let mut failures = Vec::new();
         let mut digests = Vec::new();
         for (row, path) in paths(inputs)?.iter().enumerate() {
-            match self.0.read_path(path.unwrap_or_default()) {
+            match content(&self.0, path.unwrap_or_default()) {
                 Ok(content) => digests.push(Fingerprint::of_bytes(&content).0),
                 Err(error) => {
                     failures.push(RowFailure { row, reason: error.to_string() });

@@ -6,6 +6,7 @@ mod check;
 mod commands;
 mod dags;
 mod fingerprints;
+mod joins;
 mod kill;
 mod laws;
 mod pipelines;

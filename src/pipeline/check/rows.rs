@@ -60,8 +60,10 @@ impl Rows<'_, '_> {
             RowsClass::Map | RowsClass::Relational => {
                 let columns = scope.visible(self.from);
                 let relation = self.add(ScopeRelation { visible: Vec::new(), ..made }, scope, list);
-                let carried =
-                    columns.into_iter().filter_map(|column| hand_on(&[column], 0, relation, self, scope)).collect();
+                let mut carried = Carried::new();
+                for column in columns {
+                    carried.extend(hand_on(&[column], 0, &carried, relation, self, scope));
+                }
                 (relation, carried)
             }
         }
@@ -166,7 +168,7 @@ impl Rows<'_, '_> {
         let relation = self.add(made, scope, list);
         let mut carried: Carried = Vec::new();
         for column in left_visible {
-            carried.extend(hand_on(&[column], 0, relation, self, scope));
+            carried.extend(hand_on(&[column], 0, &carried, relation, self, scope));
         }
         for column in right_visible {
             let name = scope.columns[column].name.clone();
@@ -175,7 +177,7 @@ impl Rows<'_, '_> {
                 continue;
             }
             let clash = left_names.contains(&name);
-            let Some(handed) = hand_on(&[column], 1, relation, self, scope) else { continue };
+            let Some(handed) = hand_on(&[column], 1, &carried, relation, self, scope) else { continue };
             if clash && let Some(suffix) = &suffix {
                 scope.columns[handed.to].name.push_str(suffix);
             } else if clash {
@@ -238,7 +240,7 @@ impl Rows<'_, '_> {
                     list.push(error.help("bring them into one type before, or give one of them another name"));
                 }
             }
-            carried.extend(hand_on(&parts, 0, relation, self, scope));
+            carried.extend(hand_on(&parts, 0, &carried, relation, self, scope));
         }
         if carried.is_empty() && !scope.relations[relation].broken {
             let span = self.step.key_span("union");
@@ -355,8 +357,16 @@ impl Rows<'_, '_> {
 }
 
 /// Hands a column on into a relation that a step makes of several rows; none where it is random. The content of source
-/// files isn't handed on: its path is, and the file is read behind the step, where it is needed.
-fn hand_on(parts: &[usize], side: usize, relation: usize, rows: &Rows<'_, '_>, scope: &mut Scope) -> Option<HandedOn> {
+/// files isn't handed on: its path is, and the file is read behind the step, where it is needed. `carried` is what has
+/// been handed on so far.
+fn hand_on(
+    parts: &[usize],
+    side: usize,
+    carried: &[HandedOn],
+    relation: usize,
+    rows: &Rows<'_, '_>,
+    scope: &mut Scope,
+) -> Option<HandedOn> {
     let column = scope.columns[parts[0]].clone();
     if parts.iter().any(|part| scope.columns[*part].random) {
         scope.relations[relation].barred.push(column.name);
@@ -364,9 +374,10 @@ fn hand_on(parts: &[usize], side: usize, relation: usize, rows: &Rows<'_, '_>, s
     }
     let content_of = match (parts, column.content_of) {
         ([_], Some((source, path))) => {
-            // The path was made before the content, so it has been handed on already.
-            let handed = |at: &usize| scope.columns[*at].relation == relation && scope.handed_on(*at) == Some(path);
-            (0..scope.columns.len()).find(handed).map(|path| (source, path))
+            // The path was made before the content, so it has been handed on already; of the same side, as both sides
+            // of a join may be the same rows.
+            let handed = |other: &&HandedOn| other.side == side && other.from == [path];
+            carried.iter().find(handed).map(|path| (source, path.to))
         }
         _ => None,
     };

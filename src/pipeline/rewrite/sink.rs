@@ -8,7 +8,7 @@ use crate::types::ColumnType;
 
 /// Sinks maps below crops and flips.
 pub fn elementwise(graph: &mut Graph) -> Vec<String> {
-    sink(graph, &|_, below| matches!(kernel(below.0, below.1), Some(Kernel::Select(_))))
+    sink(graph, &|_, (graph, below)| matches!(graph.kernel(below), Some(Kernel::Select(_))))
 }
 
 /// Sinks casts below windows.
@@ -16,15 +16,9 @@ pub fn casts(graph: &mut Graph) -> Vec<String> {
     sink(graph, &|map, below| map.op_name() == "tensor.cast" && below.1.op_name() == "tensor.windows")
 }
 
-fn kernel(graph: &Graph, step: &Step) -> Option<Kernel> {
-    let Action::Op(op) = step.action else { return None };
-    let types: Vec<ColumnType> = step.inputs.iter().map(|input| graph.column(*input).column_type.clone()).collect();
-    op.bind(&step.args, &types).ok().map(|bound| bound.kernel)
-}
-
 /// Whether a step maps single elements, and every value that its input can have.
 fn is_total_map(graph: &Graph, step: &Step) -> bool {
-    let Some(Kernel::Elementwise(map)) = kernel(graph, step) else { return false };
+    let Some(Kernel::Elementwise(map)) = graph.kernel(step) else { return false };
     let input = step.inputs.first().and_then(|input| graph.column(*input).column_type.tensor());
     step.rows() == RowsClass::Map && !step.random() && input.is_some_and(|tensor| map.is_total(tensor.dtype))
 }
